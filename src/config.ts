@@ -1,0 +1,137 @@
+/** The only reader of the environment: one schema, all errors at once. */
+import { z } from 'zod';
+
+export const SCOPES = ['checkout', 'support', 'support_lead', 'admin'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export interface ApiKey {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly secret: string;
+}
+
+/** `name:scope+scope:secret`, comma-separated. */
+const ApiKeys = z.string().transform((text, context): ApiKey[] => {
+  const keys = text
+    .split(',')
+    .filter((part) => part.trim() !== '')
+    .map((part, index): ApiKey | undefined => {
+      const match = /^([^:]+):([^:]+):(.+)$/.exec(part.trim());
+      const scopes = match?.[2]?.split('+') ?? [];
+      const known = scopes.filter((scope): scope is Scope => (SCOPES as readonly string[]).includes(scope));
+      if (match === null || known.length !== scopes.length) {
+        // The entry itself is not shown: it holds a secret.
+        context.addIssue({
+          code: 'custom',
+          message: `entry ${index + 1} must be name:scope+scope:secret with scopes of ${SCOPES.join(', ')}`,
+        });
+        return undefined;
+      }
+      return { name: match[1] ?? '', scopes: known, secret: match[3] ?? '' };
+    })
+    .filter((key) => key !== undefined);
+  if (new Set(keys.map((key) => key.secret)).size !== keys.length) {
+    context.addIssue({ code: 'custom', message: 'two entries share a secret' });
+  }
+  return keys;
+});
+
+const milliseconds = (fallback: number, min = 1) =>
+  z.coerce
+    .number()
+    .int()
+    .min(min)
+    .max(2 ** 31 - 1)
+    .default(fallback);
+const url = (...protocols: string[]) =>
+  z.string().refine(
+    (text) => {
+      try {
+        return protocols.includes(new URL(text).protocol);
+      } catch {
+        return false;
+      }
+    },
+    { error: `must be a URL beginning with ${protocols.map((p) => `${p}//`).join(' or ')}` },
+  );
+
+const Environment = z.object({
+  DATABASE_URL: url('postgres:', 'postgresql:'),
+  REDIS_URL: url('redis:', 'rediss:').optional(),
+  PORT: z.coerce.number().int().min(0).max(65535).default(3000),
+  /** Loopback unless a deployment says otherwise. */
+  HOST: z.string().default('127.0.0.1'),
+  ROLE: z.enum(['all', 'api', 'worker']).default('all'),
+  STRIPE_SECRET_KEY: z.string().min(1),
+  STRIPE_WEBHOOK_SECRET: z.string().min(1).optional(),
+  STRIPE_API_BASE: url('http:', 'https:').optional(),
+  STRIPE_AUTOMATIC_METHODS: z
+    .enum(['true', 'false'])
+    .default('true')
+    .transform((text) => text === 'true'),
+  INVENTORY_URL: url('http:', 'https:').optional(),
+  API_KEYS: ApiKeys.default([]),
+  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  /** A card authorization through 3 networks usually answers in 2 to 4 s; beyond 20 s we rather read than wait. */
+  PROVIDER_TIMEOUT_MS: milliseconds(20_000),
+  /** At least twice the timeout (the client may resend once by itself) and a margin; three timeouts when not given. */
+  LEASE_MS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1)
+    .optional(),
+  /** How late a lost bell can make work. */
+  SWEEP_INTERVAL_MS: milliseconds(5_000),
+  /** Waiting and settled records; webhooks usually come first. */
+  RESYNC_INTERVAL_MS: milliseconds(900_000),
+  /** With the default backoff eight failures take about two minutes on average: beyond that a person should know. */
+  RETRY_LIMIT: z.coerce.number().int().min(1).max(1000).default(8),
+  BACKOFF_BASE_MS: milliseconds(1_000),
+  BACKOFF_MAX_MS: milliseconds(300_000),
+  /** Orders in work at once per process; each holds no database connection while it waits for the provider. */
+  WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
+  /** Unpaid orders are given up after a day. */
+  PAYMENT_DEADLINE_MS: milliseconds(86_400_000),
+  /** How long a stopping process may take to finish calls that are under way. */
+  SHUTDOWN_GRACE_MS: milliseconds(25_000),
+});
+export type Config = z.infer<typeof Environment> & { readonly LEASE_MS: number };
+
+/** For our own work around two timeouts: two statements and a claim, each far below 100 ms. */
+const LEASE_MARGIN_MS = 500;
+
+/** Throws one Error that names every variable that is wrong, and no value. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const parsed = Environment.safeParse(given(environment));
+  if (!parsed.success) throw configurationError(problemsOf(parsed.error));
+  const { PROVIDER_TIMEOUT_MS } = parsed.data;
+  const LEASE_MS = parsed.data.LEASE_MS ?? 3 * PROVIDER_TIMEOUT_MS + LEASE_MARGIN_MS;
+  if (LEASE_MS < 2 * PROVIDER_TIMEOUT_MS + LEASE_MARGIN_MS) {
+    throw configurationError([`LEASE_MS: must be at least 2 × PROVIDER_TIMEOUT_MS + ${LEASE_MARGIN_MS}`]);
+  }
+  return { ...parsed.data, LEASE_MS };
+}
+
+/** What `node . migrate` needs. Throws like readConfig. */
+export function readMigrateConfig(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Pick<Config, 'DATABASE_URL' | 'REDIS_URL' | 'LOG_LEVEL'> {
+  const parsed = Environment.pick({ DATABASE_URL: true, REDIS_URL: true, LOG_LEVEL: true }).safeParse(
+    given(environment),
+  );
+  if (!parsed.success) throw configurationError(problemsOf(parsed.error));
+  return parsed.data;
+}
+
+/** An empty variable is what many deployment tools write for "not set". */
+const given = (
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> =>
+  Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+
+const problemsOf = (error: z.ZodError): string[] =>
+  error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+
+const configurationError = (problems: readonly string[]): Error =>
+  new Error(`The configuration is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);

@@ -1,0 +1,294 @@
+/** Knowledge: how readings and answers become facts. Pure; what is unknown never overwrites what is known. */
+import { openAttempts, type Attempt, type Outcome } from './attempt.js';
+import { POSTURES, type Failure } from './failure.js';
+import type { Budget, Facts, InventoryFacts, Operation, PaymentFacts, RefundFact } from './operation.js';
+import type { Observation, PaymentReading, RefundReading, ReservationReading } from './observation.js';
+import type { Step } from './step.js';
+
+/** What a pass knows now: facts, and the payment's identity once it is known. */
+export interface Known {
+  readonly facts: Facts;
+  readonly provider_reference: string | null;
+}
+
+/** Takes in one look at the world. `operation` is as it was before the look. */
+export function absorbObservation(operation: Operation, observation: Observation): Known {
+  const { payment, inventory, at } = observation;
+  let facts: Facts = operation.facts;
+  let reference = operation.provider_reference;
+
+  if (payment.kind === 'present') {
+    facts = withPayment(operation, facts, payment.value, at);
+    reference ??= adoptable(facts, operation, payment.value) ? payment.value.reference : null;
+  }
+  if (inventory.kind === 'present')
+    facts = { ...facts, inventory: withReservation(facts.inventory, inventory.value, at) };
+  if (inventory.kind === 'absent') facts = { ...facts, inventory: withoutReservation(facts.inventory, at) };
+
+  facts = withReadFailure(operation, facts, 'observe_payment', paymentFailure(operation, observation));
+  facts = withReadFailure(
+    operation,
+    facts,
+    'observe_inventory',
+    inventory.kind === 'unknown' ? inventory.failure : null,
+  );
+  return { facts: settleUnresolved(facts, reference, operation), provider_reference: reference };
+}
+
+/** Why the payment could not be seen, or null. That an id which we recorded does not exist is not believed. */
+export function paymentFailure(operation: Operation, observation: Observation): Failure | null {
+  const { payment } = observation;
+  if (payment.kind === 'unknown') return payment.failure;
+  const expected = operation.provider_reference ?? operation.wish.spec.payment.reference;
+  if (payment.kind === 'absent' && expected !== null) {
+    return {
+      class: 'authorization',
+      code: 'payment_not_found',
+      message: `The provider does not know ${expected}: wrong account or mode until proven otherwise.`,
+    };
+  }
+  return null;
+}
+
+/** Takes in the answer to one of our own writes. */
+export function absorbOutcome(operation: Operation, step: Step, outcome: Outcome, at: string): Known {
+  let facts = operation.facts;
+  let reference = operation.provider_reference;
+  const { shown } = outcome;
+
+  if (shown?.payment !== undefined) {
+    facts = withPayment(operation, facts, shown.payment, at);
+    if (step.name === 'create_payment') {
+      reference = shown.payment.reference;
+      facts = { ...facts, payment: { ...facts.payment, sent_method: step.payment_method } };
+    }
+  }
+  if (shown?.refund !== undefined)
+    facts = { ...facts, refunds: withRefund(operation, facts.refunds, shown.refund) };
+  if (shown?.reservation !== undefined) {
+    const reservation = {
+      ...shown.reservation,
+      ...(step.name === 'reserve_inventory' ? { lines: step.lines } : {}),
+    };
+    facts = { ...facts, inventory: withReservation(facts.inventory, reservation, at) };
+  }
+  if (step.name === 'reserve_inventory' && outcome.kind === 'declined') {
+    const inventory = { ...facts.inventory, refused_generation: operation.generation };
+    facts = { ...facts, inventory };
+  }
+  if (
+    step.name === 'confirm_payment' &&
+    (outcome.kind === 'done' || outcome.kind === 'pending' || outcome.kind === 'declined')
+  ) {
+    facts = { ...facts, payment: { ...facts.payment, answered_confirmation: step.confirmation } };
+  }
+
+  if ('failure' in outcome) {
+    facts = {
+      ...facts,
+      failure: { ...outcome.failure, step: step.name },
+      unresolved: outcome.kind === 'unknown' ? { step: step.name, target: step.target, since: at } : null,
+      budget: spend(operation, facts.budget, outcome.failure, 'used'),
+    };
+  } else {
+    facts = { ...facts, failure: null, unresolved: null, budget: freshBudget(operation) };
+  }
+  return { facts: settleUnresolved(facts, reference, operation), provider_reference: reference };
+}
+
+/**
+ * Takes in the journal at the start of a pass: tries without an answer (their worker died or is late), and answers
+ * that came after their worker had lost the lease. A lost create may be known by its late answer only.
+ */
+export function absorbJournal(operation: Operation, attempts: readonly Attempt[]): Known {
+  const { facts } = operation;
+  const [open] = openAttempts(attempts);
+  const created = attempts.find(
+    (attempt) => attempt.step === 'create_payment' && attempt.shown?.payment !== undefined,
+  );
+  return {
+    facts: {
+      ...facts,
+      unresolved:
+        facts.unresolved ??
+        (open === undefined ? null : { step: open.step, target: open.target, since: open.started_at }),
+      inventory: {
+        ...facts.inventory,
+        requested:
+          facts.inventory.requested || attempts.some((attempt) => attempt.step === 'reserve_inventory'),
+      },
+    },
+    provider_reference: operation.provider_reference ?? created?.shown?.payment?.reference ?? null,
+  };
+}
+
+const freshBudget = (operation: Operation): Budget => ({
+  generation: operation.generation,
+  used: 0,
+  reads: 0,
+  rejections: 0,
+  streak: 0,
+});
+
+function spend(operation: Operation, budget: Budget, failure: Failure, from: 'used' | 'reads'): Budget {
+  const current = budget.generation === operation.generation ? budget : freshBudget(operation);
+  const cost = POSTURES[failure.class].spendsBudget ? 1 : 0;
+  return {
+    ...current,
+    [from]: current[from] + cost,
+    rejections: failure.class === 'rejected' ? current.rejections + 1 : current.rejections,
+    streak: current.streak + 1,
+  };
+}
+
+function withReadFailure(
+  operation: Operation,
+  facts: Facts,
+  reading: 'observe_payment' | 'observe_inventory',
+  failure: Failure | null,
+): Facts {
+  if (failure !== null) {
+    return {
+      ...facts,
+      failure: { ...failure, step: reading },
+      budget: spend(operation, facts.budget, failure, 'reads'),
+    };
+  }
+  if (facts.failure?.step !== reading) return facts;
+  return { ...facts, failure: null, budget: { ...facts.budget, reads: 0, streak: 0 } };
+}
+
+function withPayment(operation: Operation, facts: Facts, reading: PaymentReading, at: string): Facts {
+  const before = facts.payment;
+  // Any state but `created` proves that a confirmation was answered: ours, or the front end's.
+  const answered =
+    reading.state === 'created' ? before.answered_confirmation : Math.max(1, before.answered_confirmation);
+  const payment: PaymentFacts = {
+    state: reading.state,
+    provider_status: reading.provider_status,
+    amount: reading.amount,
+    currency: reading.currency,
+    capture: reading.capture,
+    payment_method: reading.payment_method,
+    sent_method: before.sent_method,
+    authorized: reading.authorized,
+    captured: reading.captured,
+    disputed: reading.disputed,
+    capture_before: reading.capture_before,
+    next_action: reading.next_action,
+    last_error: reading.last_error,
+    canceled_because: reading.canceled_because,
+    operation_id: reading.operation_id,
+    answered_confirmation: answered,
+    observed_at: at,
+  };
+  const progressed = before.state !== reading.state;
+  return {
+    ...facts,
+    payment,
+    refunds:
+      reading.refunds === null ? facts.refunds : listedRefunds(operation, facts.refunds, reading.refunds),
+    budget: progressed ? { ...freshBudget(operation), streak: 0 } : facts.budget,
+  };
+}
+
+/** A payment of the front end is ours only when everything that can be compared agrees. */
+function adoptable(facts: Facts, operation: Operation, reading: PaymentReading): boolean {
+  const { amount } = operation.wish.spec;
+  return (
+    (reading.operation_id === null || reading.operation_id === operation.operation_id) &&
+    reading.amount === amount.value &&
+    reading.currency === amount.currency &&
+    facts.payment.state !== 'unknown'
+  );
+}
+
+function toRefundFact(operation: Operation, reading: RefundReading): RefundFact {
+  const ours = reading.refund_id !== null && reading.operation_id === operation.operation_id;
+  const refundId = ours && reading.refund_id !== null ? reading.refund_id : reading.reference;
+  const asked = operation.wish.spec.refunds.some((request) => request.refund_id === refundId);
+  return {
+    refund_id: refundId,
+    amount: reading.amount,
+    state: reading.state,
+    source: asked ? 'operation' : ours && refundId.startsWith('cancellation') ? 'cancellation' : 'external',
+    provider_reference: reading.reference,
+    reason: reading.reason,
+  };
+}
+
+/** A full list replaces what was known, but a refund once seen is kept: lists do not forget, readers do. */
+function listedRefunds(
+  operation: Operation,
+  known: readonly RefundFact[],
+  listed: readonly RefundReading[],
+): readonly RefundFact[] {
+  return listed.reduce((facts, reading) => withRefund(operation, facts, reading), known);
+}
+
+function withRefund(
+  operation: Operation,
+  known: readonly RefundFact[],
+  reading: RefundReading,
+): readonly RefundFact[] {
+  const fact = toRefundFact(operation, reading);
+  const at = known.findIndex((refund) => refund.provider_reference === fact.provider_reference);
+  return at < 0 ? [...known, fact] : known.map((refund, index) => (index === at ? fact : refund));
+}
+
+function withReservation(before: InventoryFacts, reading: ReservationReading, at: string): InventoryFacts {
+  return { ...before, state: reading.state, lines: reading.lines ?? before.lines, observed_at: at };
+}
+
+/** Nothing is there: after a refusal or a release that is what we know already, and it stays the better word. */
+function withoutReservation(before: InventoryFacts, at: string): InventoryFacts {
+  const state = before.state === 'insufficient' || before.state === 'released' ? before.state : 'none';
+  return { ...before, state, observed_at: at };
+}
+
+/** An effect that is visible is no longer in doubt, whoever sent it and whatever was answered. */
+function settleUnresolved(facts: Facts, reference: string | null, operation: Operation): Facts {
+  const { unresolved } = facts;
+  if (unresolved === null || !effectSeen(unresolved, facts, reference, operation)) return facts;
+  return { ...facts, unresolved: null, failure: null, budget: freshBudget(operation) };
+}
+
+/** Whether what was seen shows the effect of a step, or that it can no longer happen. */
+export function effectSeen(
+  effect: Pick<Attempt, 'step' | 'target'>,
+  facts: Facts,
+  reference: string | null,
+  operation: Operation,
+): boolean {
+  const { state } = facts.payment;
+  const stock = facts.inventory.state;
+  switch (effect.step) {
+    case 'create_payment':
+      return reference !== null;
+    case 'update_payment':
+      return (
+        facts.payment.amount === operation.wish.spec.amount.value ||
+        state === 'canceled' ||
+        state === 'captured'
+      );
+    case 'confirm_payment':
+      return (
+        state === 'processing' ||
+        state === 'authorized' ||
+        state === 'captured' ||
+        state === 'canceled' ||
+        (effect.target.endsWith('/1') && (state === 'awaiting_customer' || state === 'failed'))
+      );
+    case 'capture_payment':
+    case 'cancel_payment':
+      return state === 'captured' || state === 'canceled';
+    case 'create_refund':
+      return facts.refunds.some((refund) => refund.refund_id === effect.target);
+    case 'reserve_inventory':
+      return stock === 'reserved' || stock === 'committed' || stock === 'released';
+    case 'commit_inventory':
+      return stock === 'committed' || stock === 'released';
+    case 'release_inventory':
+      return stock === 'released';
+  }
+}

@@ -1,0 +1,115 @@
+/** The journal of effects: what was about to be done, under which key, and what was answered. */
+import { createHash } from 'node:crypto';
+import type { Failure } from './failure.js';
+import type { PaymentReading, RefundReading, ReservationReading } from './observation.js';
+
+export const STEPS = [
+  'reserve_inventory',
+  'create_payment',
+  'update_payment',
+  'confirm_payment',
+  'capture_payment',
+  'cancel_payment',
+  'create_refund',
+  'commit_inventory',
+  'release_inventory',
+] as const;
+export type StepName = (typeof STEPS)[number];
+
+/** JSON that is stored with the attempt and sent again byte for byte under the same key. */
+export type Parameters = Readonly<Record<string, unknown>>;
+
+/** What the answer to one of our own writes showed; it counts as an observation. */
+export interface Shown {
+  readonly payment?: PaymentReading;
+  readonly refund?: RefundReading;
+  readonly reservation?: ReservationReading;
+}
+
+/**
+ * done: the effect was seen in the answer · pending: accepted, the provider is not finished ·
+ * declined: a final "no" of the customer's bank or the warehouse · rejected: a final "no" to the request as it
+ * stands · not_sent: provably without effect, the key is unused · unknown: neither success nor failure.
+ */
+export const OUTCOMES = ['done', 'pending', 'declined', 'rejected', 'not_sent', 'unknown'] as const;
+export type OutcomeKind = (typeof OUTCOMES)[number];
+
+interface Answer {
+  readonly request_id?: string;
+  readonly shown?: Shown;
+  /** The other side would only replay this answer to the same key, so the key can do no more. */
+  readonly key_spent?: boolean;
+}
+export type Outcome =
+  | ({ readonly kind: 'done' | 'pending' } & Answer)
+  | ({ readonly kind: 'declined' | 'rejected' | 'not_sent' | 'unknown'; readonly failure: Failure } & Answer);
+
+/** One recorded try. `outcome` null: no answer is recorded (yet, or its worker died). */
+export interface Attempt {
+  readonly attempt_id: string;
+  readonly step: StepName;
+  /** What the step acts on; with the ordinal it makes the effect key. */
+  readonly target: string;
+  readonly ordinal: number;
+  readonly effect_key: string;
+  readonly parameters: Parameters;
+  /** Spec generation that wanted it. */
+  readonly generation: number;
+  /** RFC 3339, database clock. */
+  readonly started_at: string;
+  readonly completed_at: string | null;
+  readonly outcome: OutcomeKind | null;
+  readonly key_spent: boolean;
+  readonly failure: Failure | null;
+  /** What the answer showed; kept, because a late answer may be the only place that names a new payment. */
+  readonly shown: Shown | null;
+  /** What a later reading showed of a try that was never answered, or whose answer said nothing. */
+  readonly resolution: 'effect_observed' | null;
+}
+
+/** Stripe keeps keys for at least 24 hours; an hour is left for clocks and for the time on the wire. */
+export const EFFECT_KEY_LIFE_MS = 23 * 60 * 60 * 1000;
+
+/**
+ * The idempotency key of one effect: the same for every retry of it, on every worker and after every restart.
+ * Hashed, so that it has a fixed length and carries no personal data.
+ */
+export function effectKey(operationId: string, step: StepName, target: string, ordinal: number): string {
+  const identity = JSON.stringify([operationId, step, target, ordinal]);
+  return `op_${createHash('sha256').update(identity).digest('hex')}`;
+}
+
+export type KeyChoice =
+  | { readonly kind: 'fresh'; readonly ordinal: number }
+  /** Send the recorded bytes again under the recorded key. */
+  | { readonly kind: 'resend'; readonly attempt: Attempt };
+
+/**
+ * Which key the next try of an effect uses, given that a reading has just shown no effect.
+ * The ordinal rises only when the last key can do no more: its answer was final, or its life is over.
+ */
+export function chooseKey(
+  attempts: readonly Attempt[],
+  step: StepName,
+  target: string,
+  now: Date,
+): KeyChoice {
+  const tries = attempts.filter((attempt) => attempt.step === step && attempt.target === target);
+  const last = tries.at(-1);
+  if (last === undefined) return { kind: 'fresh', ordinal: 1 };
+  const sent = tries.filter((attempt) => attempt.ordinal === last.ordinal);
+  const firstSent = Math.min(...sent.map((a) => Date.parse(a.started_at)));
+  const keyIsOver = last.key_spent || now.getTime() - firstSent > EFFECT_KEY_LIFE_MS;
+  return keyIsOver ? { kind: 'fresh', ordinal: last.ordinal + 1 } : { kind: 'resend', attempt: last };
+}
+
+/** Tries of which it is not known whether they took effect: no answer or none that says, and none later on that key. */
+export function openAttempts(attempts: readonly Attempt[]): Attempt[] {
+  const inDoubt = (attempt: Attempt): boolean => attempt.outcome === null || attempt.outcome === 'unknown';
+  return attempts.filter(
+    (attempt, index) =>
+      inDoubt(attempt) &&
+      attempt.resolution === null &&
+      !attempts.slice(index + 1).some((later) => later.effect_key === attempt.effect_key && !inDoubt(later)),
+  );
+}

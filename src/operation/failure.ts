@@ -1,0 +1,53 @@
+/** Why a call did not do what was asked, and what each kind of failure permits. */
+
+export const FAILURE_CLASSES = [
+  'transient',
+  'throttled',
+  'outage',
+  'unknown',
+  'declined',
+  'rejected',
+  'authorization',
+  'conflict',
+  'compatibility',
+  'prerequisite',
+  'partial',
+  'cancelled_by_operator',
+] as const;
+export type FailureClass = (typeof FAILURE_CLASSES)[number];
+
+/** One failure as seen at a port. Messages are safe to show: no secrets, no card data. */
+export interface Failure {
+  readonly class: FailureClass;
+  /** Stable code: the provider's own where it has one, else ours (snake_case). */
+  readonly code: string;
+  readonly message: string;
+  /** How long the other side asked us to wait, in milliseconds. */
+  readonly retry_after_ms?: number;
+  readonly request_id?: string;
+}
+
+/** What happens next after a failure of a class. */
+export interface Posture {
+  /** Counts against the operation's own retry budget. */
+  readonly spendsBudget: boolean;
+  /** `backoff`: try again by itself, later. `customer`: wait for them. `person`: needs attention now. */
+  readonly then: 'backoff' | 'customer' | 'person';
+}
+
+/** Total over the classes; DESIGN: "anything unrecognised is unknown" is the adapters' default branch. */
+export const POSTURES: Readonly<Record<FailureClass, Posture>> = {
+  transient: { spendsBudget: true, then: 'backoff' },
+  throttled: { spendsBudget: false, then: 'backoff' },
+  outage: { spendsBudget: false, then: 'backoff' },
+  unknown: { spendsBudget: true, then: 'backoff' },
+  declined: { spendsBudget: false, then: 'customer' },
+  // A rejected step is planned once more from a fresh reading; the second rejection needs a person.
+  rejected: { spendsBudget: true, then: 'backoff' },
+  authorization: { spendsBudget: false, then: 'backoff' },
+  conflict: { spendsBudget: true, then: 'backoff' },
+  compatibility: { spendsBudget: false, then: 'person' },
+  prerequisite: { spendsBudget: false, then: 'backoff' },
+  partial: { spendsBudget: true, then: 'backoff' },
+  cancelled_by_operator: { spendsBudget: false, then: 'backoff' },
+};

@@ -1,0 +1,50 @@
+/** Where an operation is heading: towards money and stock as wanted, or towards none of either. */
+import type { Operation, Policy } from './operation.js';
+import type { PaymentState } from './observation.js';
+import type { Reason } from './reason.js';
+
+export type Goal =
+  | { readonly kind: 'authorize' | 'fulfil' }
+  /** Give back all money and stock; `why` tells a cancellation from an order that never came about. */
+  | {
+      readonly kind: 'clear';
+      readonly why: Extract<Reason, 'Cancelling' | 'OutOfStock' | 'PaymentDeadlinePassed'>;
+    };
+
+/** When an unpaid order is given up, as a time stamp in milliseconds. */
+export function paymentDeadline(operation: Operation, policy: Policy): number {
+  const { payment_deadline } = operation.wish.spec;
+  return payment_deadline !== null
+    ? Date.parse(payment_deadline)
+    : Date.parse(operation.created_at) + policy.payment_deadline_ms;
+}
+
+/** The provider's own words for an authorization that lapsed; both are in use. */
+const LAPSED = new Set(['expired', 'automatic']);
+
+/** True when the authorization ended by itself: a new payment needs a person's decision. */
+export function authorizationLapsed(operation: Operation): boolean {
+  const { state, canceled_because } = operation.facts.payment;
+  return state === 'canceled' && canceled_because !== null && LAPSED.has(canceled_because);
+}
+
+/** Money is here or on its way, so that neither a deadline nor missing stock may overrule it unseen. */
+const MONEY_MAY_BE_HERE: ReadonlySet<PaymentState> = new Set(['processing', 'captured', 'unknown']);
+
+/**
+ * Only what was observed can turn an order into a rejected one, so a payment that arrives at the last moment
+ * turns it back by itself.
+ */
+export function goalOf(operation: Operation, now: Date, policy: Policy): Goal {
+  const { wish, facts } = operation;
+  if (wish.cancellation !== null) return { kind: 'clear', why: 'Cancelling' };
+  const moneyMayBeHere = MONEY_MAY_BE_HERE.has(facts.payment.state);
+  if (facts.inventory.refused_generation === operation.generation && !moneyMayBeHere) {
+    return { kind: 'clear', why: 'OutOfStock' };
+  }
+  const unpaid = !moneyMayBeHere && facts.payment.state !== 'authorized' && !authorizationLapsed(operation);
+  if (unpaid && now.getTime() >= paymentDeadline(operation, policy)) {
+    return { kind: 'clear', why: 'PaymentDeadlinePassed' };
+  }
+  return { kind: wish.spec.desired === 'authorized' ? 'authorize' : 'fulfil' };
+}

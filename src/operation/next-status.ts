@@ -1,0 +1,192 @@
+/** Bookkeeping: what a reader sees, derived from wish and facts wherever either is written. Pure and total. */
+import type { FailureClass } from './failure.js';
+import { goalOf, type Goal } from './goal.js';
+import { ALL_SEEN, clearInventory, clearPayment, nextStep } from './next-step.js';
+import { REASONS, type Reason } from './reason.js';
+import type { Condition, Finalizer, FinalizerName, Operation, Phase, Policy, Status } from './operation.js';
+import { allRefunds, isOpen } from './refund.js';
+import type { Decision } from './step.js';
+
+/** The status of an operation that nothing was done for yet. */
+export const INITIAL_STATUS: Status = {
+  phase: 'accepted',
+  condition: 'Accepted',
+  conditions: [],
+  finalizers: [],
+  cancelled_at: null,
+  attention: null,
+  settled_at: null,
+  observed_version: 0,
+};
+
+/** `operation.status` is the former status: since-times are carried over where nothing changed. */
+export function nextStatus(operation: Operation, now: Date, policy: Policy): Status {
+  const at = now.toISOString();
+  const before = operation.status;
+  const decision = nextStep(operation, ALL_SEEN, now, policy);
+  const goal = goalOf(operation, now, policy);
+  const phase = phaseOf(operation, goal, decision);
+  const reason = headline(operation, goal, phase, decision);
+  const cancelled = phase === 'cancelled';
+  return {
+    phase,
+    condition: reason,
+    conditions: conditionsOf(operation, reason, decision, at),
+    finalizers: finalizersOf(operation, at, policy),
+    cancelled_at: cancelled ? (before.cancelled_at ?? at) : null,
+    attention: attentionOf(operation, decision, at),
+    settled_at: isSettled(operation, phase) ? (before.settled_at ?? at) : null,
+    observed_version: operation.generation,
+  };
+}
+
+/** Nothing is left to do or to wait for; the record is only watched. */
+const isSettled = (operation: Operation, phase: Phase): boolean =>
+  (phase === 'fulfilled' || phase === 'cancelled' || phase === 'rejected') &&
+  !allRefunds(operation).some(isOpen);
+
+function phaseOf(operation: Operation, goal: Goal, decision: Decision): Phase {
+  if (goal.kind === 'clear') {
+    const clean = decision.kind === 'agreed';
+    if (goal.why === 'Cancelling') return clean ? 'cancelled' : 'cancelling';
+    if (clean) return 'rejected';
+  }
+  const { facts } = operation;
+  const doubt = facts.unresolved?.step;
+  if (doubt !== undefined && doubt !== 'update_payment' && !doubt.endsWith('_inventory'))
+    return 'payment_unknown';
+  switch (facts.payment.state) {
+    case 'none':
+      return operation.provider_reference === null ? 'accepted' : 'payment_pending';
+    case 'created':
+      // Declined, and the provider does not keep the decline on the payment.
+      return facts.payment.answered_confirmation >= operation.wish.confirmation
+        ? 'payment_failed'
+        : 'payment_pending';
+    case 'failed':
+      return facts.payment.answered_confirmation < operation.wish.confirmation
+        ? 'payment_pending'
+        : 'payment_failed';
+    case 'processing':
+      return 'payment_pending';
+    case 'awaiting_customer':
+      return 'awaiting_customer';
+    case 'authorized':
+      return 'authorized';
+    case 'captured':
+      return fulfilled(decision) ? 'fulfilled' : 'fulfilling';
+    case 'canceled':
+      return 'payment_failed';
+    case 'unknown':
+      return 'payment_unknown';
+  }
+}
+
+/** Refunds of a fulfilled order do not take back that it was fulfilled. */
+const fulfilled = (decision: Decision): boolean =>
+  decision.kind === 'agreed' ||
+  (decision.kind === 'wait' && (decision.reason === 'Refunding' || decision.reason === 'DisputeOpen')) ||
+  (decision.kind === 'step' && decision.step.name === 'create_refund' && decision.reason === 'Refunding') ||
+  (decision.kind === 'person' &&
+    (decision.reason === 'RefundFailed' || decision.reason === 'RefundNotPossible'));
+
+/** The reason of a step that could not be taken, by why it could not. */
+const FAILURE_REASON: Readonly<Record<FailureClass, Reason>> = {
+  transient: 'StepFailed',
+  throttled: 'ProviderThrottled',
+  outage: 'ProviderUnreachable',
+  unknown: 'AwaitingProviderReconciliation',
+  declined: 'PaymentDeclined',
+  rejected: 'StepFailed',
+  authorization: 'ProviderRefusesCredential',
+  conflict: 'StepFailed',
+  compatibility: 'UnknownProviderStatus',
+  prerequisite: 'InventoryUnreachable',
+  partial: 'StepFailed',
+  cancelled_by_operator: 'Paused',
+};
+
+function headline(operation: Operation, goal: Goal, phase: Phase, decision: Decision): Reason {
+  if (decision.kind === 'person') return decision.reason;
+  const { facts } = operation;
+  if (facts.unresolved !== null) return 'AwaitingProviderReconciliation';
+  if (facts.failure !== null && decision.kind !== 'agreed' && facts.failure.class !== 'declined') {
+    if (facts.failure.step === 'observe_payment') {
+      return facts.failure.class === 'unknown' ? 'ProviderUnreachable' : FAILURE_REASON[facts.failure.class];
+    }
+    if (facts.failure.step === 'observe_inventory') return 'InventoryUnreachable';
+    return FAILURE_REASON[facts.failure.class];
+  }
+  if (goal.kind === 'clear' && goal.why !== 'Cancelling') return goal.why;
+  if (decision.kind === 'wait' || decision.kind === 'step') {
+    return phase === 'accepted' &&
+      decision.kind === 'step' &&
+      facts.inventory.state === 'none' &&
+      !facts.inventory.requested
+      ? 'Accepted'
+      : decision.reason;
+  }
+  if (phase === 'cancelled') return 'Cancelled';
+  return phase === 'fulfilled' ? 'Fulfilled' : 'Authorized';
+}
+
+function conditionsOf(operation: Operation, reason: Reason, decision: Decision, at: string): Condition[] {
+  const { facts } = operation;
+  const doubt = facts.unresolved !== null;
+  const unread = facts.failure?.step === 'observe_payment' || facts.failure?.step === 'observe_inventory';
+  const message =
+    decision.kind === 'person' ? decision.message : (facts.failure?.message ?? REASONS[reason].meaning);
+  const ready: Condition['status'] = doubt ? 'Unknown' : decision.kind === 'agreed' ? 'True' : 'False';
+  const synced: Condition =
+    doubt || unread
+      ? condition('Synced', 'Unknown', reason, message, operation, at)
+      : facts.failure === null
+        ? condition('Synced', 'True', 'Observed', REASONS.Observed.meaning, operation, at)
+        : condition('Synced', 'False', reason, message, operation, at);
+  return [synced, condition('Ready', ready, reason, message, operation, at)];
+}
+
+function condition(
+  type: Condition['type'],
+  status: Condition['status'],
+  reason: Reason,
+  message: string,
+  operation: Operation,
+  at: string,
+): Condition {
+  const before = operation.status.conditions.find((other) => other.type === type);
+  const since = before?.status === status && before.reason === reason ? before.since : at;
+  return { type, status, reason, message, since, observed_version: operation.generation };
+}
+
+/** Each holds cancellation open until an observed fact removes it. */
+function finalizersOf(operation: Operation, at: string, policy: Policy): Finalizer[] {
+  if (operation.wish.cancellation === null) return [];
+  const payment = clearPayment(operation);
+  const inventory = clearInventory(operation, ALL_SEEN, policy);
+  const waiting: { name: FinalizerName; reason: Reason }[] = [];
+  if (payment !== null) waiting.push({ name: 'payment', reason: finalizerReason(operation, payment) });
+  if (inventory !== null) {
+    waiting.push({
+      name: 'inventory',
+      reason: payment === null ? finalizerReason(operation, inventory) : 'WaitsForPayment',
+    });
+  }
+  return waiting.map(({ name, reason }) => {
+    const before = operation.status.finalizers.find((other) => other.name === name);
+    return { name, reason, since: before?.reason === reason ? before.since : at };
+  });
+}
+
+function finalizerReason(operation: Operation, missing: Decision): Reason {
+  if (missing.kind === 'agreed') return 'Cancelling';
+  const goneWithTheGoods = operation.facts.failure?.code === 'goods_gone';
+  return missing.reason === 'ReleasingStock' && goneWithTheGoods ? 'GoodsGone' : missing.reason;
+}
+
+function attentionOf(operation: Operation, decision: Decision, at: string): Status['attention'] {
+  if (decision.kind !== 'person') return null;
+  const { reason, message } = decision;
+  const before = operation.status.attention;
+  return { reason, message, since: before?.reason === reason ? before.since : at };
+}

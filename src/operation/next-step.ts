@@ -1,0 +1,369 @@
+/** The decision: from what is wanted and what was seen to the one effect that is missing. Pure and total. */
+import { goalOf, authorizationLapsed, type Goal } from './goal.js';
+import type { Operation, Policy } from './operation.js';
+import { brokenRefunds, heldAtProvider, isOpen, unsentRefunds } from './refund.js';
+import type { Reason } from './reason.js';
+import type { Line, Spec } from './spec.js';
+import type { Decision, Step } from './step.js';
+
+/** Whether this pass could read each side; without a reading nothing that depends on it is written. */
+export interface Seen {
+  readonly payment: boolean;
+  readonly inventory: boolean;
+}
+/** For decisions about what is recorded, as the API shows them. */
+export const ALL_SEEN: Seen = { payment: true, inventory: true };
+
+const step = (reason: Reason, effect: Step): Decision => ({ kind: 'step', step: effect, reason });
+const wait = (reason: Reason): Decision => ({ kind: 'wait', reason });
+const person = (reason: Reason, message: string): Decision => ({ kind: 'person', reason, message });
+const AGREED: Decision = { kind: 'agreed' };
+
+/**
+ * The next step towards the goal. Each call looks at the whole record anew, so it does not matter who did what
+ * before, in which order, or how often this is called.
+ */
+export function nextStep(operation: Operation, seen: Seen, now: Date, policy: Policy): Decision {
+  if (!seen.payment) return wait('ProviderUnreachable');
+  const mismatch = mismatchOf(operation);
+  if (mismatch !== null) return person('PaymentMismatch', mismatch);
+  if (operation.facts.payment.state === 'unknown') {
+    const word = operation.facts.payment.provider_status ?? '';
+    return person('UnknownProviderStatus', `The provider reports the status "${word}".`);
+  }
+  const goal = goalOf(operation, now, policy);
+  const missing =
+    goal.kind === 'clear' ? clear(operation, seen, policy) : forward(operation, goal, seen, policy);
+  return missing.kind === 'step' ? permitted(operation, missing, policy) : missing;
+}
+
+/** A step is missing; may it be taken now? */
+function permitted(operation: Operation, missing: Decision & { kind: 'step' }, policy: Policy): Decision {
+  const { wish, facts, generation } = operation;
+  if (wish.paused !== null) return wait('Paused');
+  const { failure, budget } = facts;
+  if (failure?.code === 'idempotency_mismatch') {
+    return person(
+      'ProviderRejected',
+      'The provider has other parameters stored under this key; nothing is sent.',
+    );
+  }
+  // A new generation is a new wish: it starts with a fresh budget.
+  if (budget.generation !== generation) return missing;
+  if (failure?.code === 'goods_gone' && failure.step === missing.step.name) {
+    return person('GoodsGone', failure.message);
+  }
+  if (budget.rejections >= 2)
+    return person('ProviderRejected', failure?.message ?? 'The request was refused twice.');
+  if (Math.max(budget.used, budget.reads) >= policy.retry_limit) {
+    return person(
+      'RetryBudgetExhausted',
+      `${missing.step.name} failed ${budget.used} times${failure === null ? '' : `: ${failure.message}`}`,
+    );
+  }
+  return missing;
+}
+
+/** Why the payment that was read cannot be this order's, or null. */
+function mismatchOf(operation: Operation): string | null {
+  const { facts, wish, operation_id } = operation;
+  const { payment } = facts;
+  if (payment.state === 'none') return null;
+  if (payment.operation_id !== null && payment.operation_id !== operation_id) {
+    return 'The payment belongs to another operation.';
+  }
+  if (payment.currency !== null && payment.currency !== wish.spec.amount.currency) {
+    return `The payment is in ${payment.currency}, wanted is ${wish.spec.amount.currency}.`;
+  }
+  if (
+    operation.provider_reference === null &&
+    payment.amount !== null &&
+    payment.amount !== wish.spec.amount.value
+  ) {
+    return `The payment asks for ${payment.amount}, wanted is ${wish.spec.amount.value} (minor units).`;
+  }
+  return null;
+}
+
+/** `automatic` at the provider saves a call; it is right only when the whole is wanted at once. */
+const captureMode = (spec: Spec): 'automatic' | 'manual' =>
+  spec.payment.capture === 'automatic' && spec.desired === 'fulfilled' ? 'automatic' : 'manual';
+
+const needsStock = (operation: Operation, policy: Policy): boolean =>
+  policy.inventory && operation.wish.spec.lines.length > 0;
+
+const sameLines = (held: readonly Line[] | null, wanted: readonly Line[]): boolean =>
+  held === null ||
+  (held.length === wanted.length &&
+    wanted.every((line) => held.some((other) => other.sku === line.sku && other.quantity === line.quantity)));
+
+function createPayment(operation: Operation): Decision {
+  const { wish, operation_id } = operation;
+  const { amount, payment } = wish.spec;
+  return step('CreatingPayment', {
+    name: 'create_payment',
+    target: `payment/${wish.payment_number}`,
+    operation_id,
+    amount: amount.value,
+    currency: amount.currency,
+    capture: captureMode(wish.spec),
+    payment_method: payment.payment_method,
+    customer: payment.customer,
+    return_url: payment.return_url,
+  });
+}
+
+/** Stock is held as wanted: null. Otherwise what has to happen first. */
+function reserve(operation: Operation, seen: Seen, policy: Policy): Decision | null {
+  if (!needsStock(operation, policy)) return null;
+  if (!seen.inventory) return wait('InventoryUnreachable');
+  const { inventory } = operation.facts;
+  const { lines } = operation.wish.spec;
+  if (inventory.state === 'committed') return null;
+  if (inventory.state === 'reserved' && sameLines(inventory.lines, lines)) return null;
+  return step('ReservingStock', {
+    name: 'reserve_inventory',
+    target: `reservation/${operation.generation}`,
+    lines,
+  });
+}
+
+function forward(operation: Operation, goal: Goal, seen: Seen, policy: Policy): Decision {
+  const { facts, wish } = operation;
+  switch (facts.payment.state) {
+    case 'none':
+      return reserve(operation, seen, policy) ?? createPayment(operation);
+    case 'created':
+    case 'failed':
+    case 'awaiting_customer':
+      return reserve(operation, seen, policy) ?? askForMoney(operation);
+    case 'processing':
+      return wait('PaymentProcessing');
+    case 'authorized':
+      if (goal.kind === 'authorize') return AGREED;
+      if (wish.spec.payment.capture === 'manual' && wish.spec.payment.capture_amount === null)
+        return wait('Authorized');
+      return reserve(operation, seen, policy) ?? capture(operation);
+    case 'captured':
+      return afterCapture(operation, goal, seen, policy);
+    case 'canceled':
+      return authorizationLapsed(operation)
+        ? person('AuthorizationExpired', 'The authorization lapsed before it was captured.')
+        : person(
+            'PaymentCanceledElsewhere',
+            'The payment was canceled at the provider, not by this service.',
+          );
+    case 'unknown':
+      return person(
+        'UnknownProviderStatus',
+        'The provider reports a status that this version does not know.',
+      );
+  }
+}
+
+/** The payment exists and no money is on its way: bring it up to date, then confirm it, once a wish. */
+function askForMoney(operation: Operation): Decision {
+  const { facts, wish } = operation;
+  const { payment } = facts;
+  const { amount } = wish.spec;
+  const reference = referenceOf(operation);
+  // A payment that the front end made is confirmed by the front end.
+  if (wish.spec.payment.reference !== null) return wait('AwaitingCustomer');
+  if (wish.confirmation <= payment.answered_confirmation) {
+    return wait(payment.state === 'awaiting_customer' ? 'AwaitingCustomer' : 'PaymentDeclined');
+  }
+  const mode = captureMode(wish.spec);
+  const amountDiffers = payment.amount !== null && payment.amount !== amount.value;
+  const captureDiffers = payment.capture !== null && payment.capture !== mode;
+  if (amountDiffers || captureDiffers) {
+    return step('CreatingPayment', {
+      name: 'update_payment',
+      target: `${reference}/${operation.generation}`,
+      reference,
+      currency: amount.currency,
+      ...(amountDiffers ? { amount: amount.value } : {}),
+      ...(captureDiffers ? { capture: mode } : {}),
+    });
+  }
+  const wanted = wish.spec.payment.payment_method;
+  // Before its first confirmation the payment carries the method that it was created with; a decline takes it away.
+  const carried = payment.state === 'created' && wanted !== null && wanted === payment.sent_method;
+  return step('ConfirmingPayment', {
+    name: 'confirm_payment',
+    target: `${reference}/${wish.confirmation}`,
+    reference,
+    confirmation: wish.confirmation,
+    amount: amount.value,
+    currency: amount.currency,
+    payment_method: carried ? null : wanted,
+    return_url: wish.spec.payment.return_url,
+    off_session: wish.spec.payment.off_session,
+  });
+}
+
+function capture(operation: Operation): Decision {
+  const { facts, wish } = operation;
+  const wanted = wantedCapture(operation);
+  if (wanted > facts.payment.authorized) {
+    return person(
+      'AmountAboveAuthorization',
+      `${wanted} is wanted, ${facts.payment.authorized} is authorized.`,
+    );
+  }
+  const reference = referenceOf(operation);
+  return step('Capturing', {
+    name: 'capture_payment',
+    // The amount belongs to the effect: another amount is another capture, and the provider allows only one.
+    target: `${reference}/${wanted}`,
+    reference,
+    amount: wanted,
+    currency: wish.spec.amount.currency,
+    whole: wanted === facts.payment.authorized,
+  });
+}
+
+/** What is to be captured in the end, in minor units. */
+export const wantedCapture = (operation: Operation): number =>
+  Math.min(operation.wish.spec.payment.capture_amount ?? Infinity, operation.wish.spec.amount.value);
+
+function afterCapture(operation: Operation, goal: Goal, seen: Seen, policy: Policy): Decision {
+  const refund = sendRefund(operation) ?? openRefunds(operation, 'Refunding');
+  if (refund?.kind === 'step') return refund;
+  const { captured } = operation.facts.payment;
+  const wanted = wantedCapture(operation);
+  if (captured < wanted) {
+    return person(
+      'CapturedShort',
+      `${captured} was captured of ${wanted}; the rest can no longer be captured.`,
+    );
+  }
+  if (captured > wanted || goal.kind === 'authorize') {
+    return person(
+      'CapturedAbove',
+      `${captured} was captured, wanted is ${goal.kind === 'authorize' ? 0 : wanted}.`,
+    );
+  }
+  return commit(operation, seen, policy) ?? refund ?? AGREED;
+}
+
+function commit(operation: Operation, seen: Seen, policy: Policy): Decision | null {
+  if (!needsStock(operation, policy)) return null;
+  if (!seen.inventory) return wait('InventoryUnreachable');
+  const { inventory } = operation.facts;
+  switch (inventory.state) {
+    case 'committed':
+      return null;
+    case 'reserved':
+      return step('CommittingStock', { name: 'commit_inventory', target: 'reservation' });
+    case 'none':
+      // Money that was taken by the front end: the stock is asked for now.
+      if (!inventory.requested) return reserve(operation, seen, policy);
+      return person('StockLostAfterPayment', 'The warehouse no longer knows the reservation.');
+    case 'released':
+    case 'insufficient':
+      return person('StockLostAfterPayment', 'The warehouse does not hold the stock that was paid for.');
+    case 'unknown':
+      return wait('InventoryUnreachable');
+  }
+}
+
+/** The caller's refunds: the next one to send, or null. */
+function sendRefund(operation: Operation): Decision | null {
+  const [next] = unsentRefunds(operation);
+  if (next === undefined) return null;
+  const held = heldAtProvider(operation);
+  if (next.amount > held) {
+    return person('RefundNotPossible', `Refund ${next.refund_id} wants ${next.amount}, ${held} is left.`);
+  }
+  return createRefund(operation, next.refund_id, next.amount, 'Refunding');
+}
+
+/** Sent refunds that are not final, or failed: what they wait for, or null. */
+function openRefunds(operation: Operation, reason: Reason): Decision | null {
+  const [broken] = brokenRefunds(operation);
+  if (broken !== undefined) {
+    return person(
+      'RefundFailed',
+      `Refund ${broken.refund_id} of ${broken.amount} is ${broken.state} at the provider.`,
+    );
+  }
+  return operation.facts.refunds.some(isOpen) ? wait(reason) : null;
+}
+
+function createRefund(operation: Operation, refundId: string, amount: number, reason: Reason): Decision {
+  if (operation.facts.payment.disputed) return wait('DisputeOpen');
+  return step(reason, {
+    name: 'create_refund',
+    target: refundId,
+    reference: referenceOf(operation),
+    operation_id: operation.operation_id,
+    refund_id: refundId,
+    amount,
+    currency: operation.wish.spec.amount.currency,
+  });
+}
+
+/** Towards no money and no stock: money first, and stock only when no money can arrive any more. */
+function clear(operation: Operation, seen: Seen, policy: Policy): Decision {
+  return clearPayment(operation) ?? clearInventory(operation, seen, policy) ?? AGREED;
+}
+
+/** Null when it is observed that no money is held and none can arrive. */
+export function clearPayment(operation: Operation): Decision | null {
+  const { facts, wish } = operation;
+  switch (facts.payment.state) {
+    case 'none':
+      // A create whose answer was lost: learn its identity by the same key, so that it can be canceled.
+      if (facts.unresolved?.step === 'create_payment') return createPayment(operation);
+      return null;
+    case 'created':
+    case 'failed':
+    case 'awaiting_customer':
+    case 'authorized': {
+      const reference = referenceOf(operation);
+      return step('CancelingPayment', { name: 'cancel_payment', target: reference, reference });
+    }
+    case 'processing':
+      return wait('PaymentProcessing');
+    case 'captured':
+      return sendRefund(operation) ?? refundTheRest(operation) ?? openRefunds(operation, 'RefundPending');
+    case 'canceled':
+      return null;
+    case 'unknown':
+      return person(
+        'UnknownProviderStatus',
+        `The provider reports a status unknown to us for ${wish.spec.order_id}.`,
+      );
+  }
+}
+
+/** What is owed beyond the caller's own refunds; a refund that failed is left to a person. */
+function refundTheRest(operation: Operation): Decision | null {
+  const broken = brokenRefunds(operation).reduce((total, refund) => total + refund.amount, 0);
+  const owed = heldAtProvider(operation) - broken;
+  if (owed <= 0) return null;
+  const earlier = operation.facts.refunds.filter((refund) => refund.source === 'cancellation').length;
+  return createRefund(
+    operation,
+    earlier === 0 ? 'cancellation' : `cancellation-${earlier + 1}`,
+    owed,
+    'RefundPending',
+  );
+}
+
+/** Null when it is observed that no stock is held under our key and none can come to be. */
+export function clearInventory(operation: Operation, seen: Seen, policy: Policy): Decision | null {
+  const { inventory } = operation.facts;
+  if (!policy.inventory || !inventory.requested || inventory.state === 'released') return null;
+  if (!seen.inventory) return wait('InventoryUnreachable');
+  // Also when nothing is seen there: the release leaves a tombstone, so a lost request cannot reserve later.
+  return step('ReleasingStock', { name: 'release_inventory', target: 'reservation' });
+}
+
+/** A payment that is seen has a reference: recorded, or the one that is being adopted. */
+function referenceOf(operation: Operation): string {
+  const reference = operation.provider_reference ?? operation.wish.spec.payment.reference;
+  if (reference === null)
+    throw new Error(`operation ${operation.operation_id} has a payment without a reference`);
+  return reference;
+}

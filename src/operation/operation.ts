@@ -1,0 +1,199 @@
+/** The record of one order: what is wanted (spec), what was seen (facts), and what follows from both. */
+import type { Failure } from './failure.js';
+import type { Attempt, StepName } from './attempt.js';
+import type { InventoryState, NextAction, PaymentState, RefundState } from './observation.js';
+import type { Reason } from './reason.js';
+import type { Line, Spec } from './spec.js';
+
+export const PHASES = [
+  'accepted',
+  'payment_pending',
+  'awaiting_customer',
+  'payment_failed',
+  'payment_unknown',
+  'authorized',
+  'fulfilling',
+  'fulfilled',
+  'cancelling',
+  'cancelled',
+  'rejected',
+] as const;
+export type Phase = (typeof PHASES)[number];
+
+/** What callers and people want, owned by the API. */
+export interface Wish {
+  readonly spec: Spec;
+  /** Null until cancellation is requested, exactly while spec.desired is not `cancelled`; never withdrawn. */
+  readonly cancellation: CancellationRequest | null;
+  readonly paused: { readonly by: string; readonly reason: string; readonly at: string } | null;
+  /** Which confirmation is wanted: 1, then +1 each time that the customer tries again. */
+  readonly confirmation: number;
+  /** Which payment is wanted: 1, then +1 each time that a person asks for a new one. */
+  readonly payment_number: number;
+}
+
+export interface CancellationRequest {
+  readonly requested_at: string;
+  readonly by: string;
+  readonly reason: string | null;
+}
+
+/** What was last seen, owned by the holder of the lease. Amounts: minor units of spec.amount.currency. */
+export interface Facts {
+  readonly payment: PaymentFacts;
+  readonly inventory: InventoryFacts;
+  readonly refunds: readonly RefundFact[];
+  /** A step whose effect may or may not have happened; null when a reading or an answer has settled it. */
+  readonly unresolved: { readonly step: StepName; readonly target: string; readonly since: string } | null;
+  /** What keeps the operation from converging; null after progress. */
+  readonly failure: (Failure & { readonly step: StepName | 'observe_payment' | 'observe_inventory' }) | null;
+  readonly budget: Budget;
+}
+
+/** Failures in a row, under one spec generation. */
+export interface Budget {
+  readonly generation: number;
+  /** Failed tries of effects that count against the retry limit; back to 0 by progress. */
+  readonly used: number;
+  /** Failed readings that count; back to 0 by a good one. */
+  readonly reads: number;
+  /** Answers that refuse the request as it stands; the second needs a person. */
+  readonly rejections: number;
+  /** All failures, also those that are not the order's fault; sets the backoff. */
+  readonly streak: number;
+}
+
+export interface InventoryFacts {
+  readonly state: InventoryState;
+  /** A reservation was asked for under our key, so a request that was lost may still arrive. */
+  readonly requested: boolean;
+  /** What is reserved, as far as the warehouse or our own request tells. */
+  readonly lines: readonly Line[] | null;
+  /** Spec generation whose lines the warehouse refused for want of stock. */
+  readonly refused_generation: number | null;
+  readonly observed_at: string | null;
+}
+
+export interface PaymentFacts {
+  readonly state: PaymentState;
+  readonly provider_status: string | null;
+  readonly amount: number | null;
+  readonly currency: string | null;
+  readonly capture: 'automatic' | 'manual' | null;
+  readonly payment_method: string | null;
+  /** The method as we last sent it; the provider may show it under another id. Null when that is not certain. */
+  readonly sent_method: string | null;
+  readonly authorized: number;
+  readonly captured: number;
+  readonly disputed: boolean;
+  readonly capture_before: string | null;
+  readonly next_action: NextAction | null;
+  readonly last_error: { readonly code: string; readonly message: string } | null;
+  readonly canceled_because: string | null;
+  readonly operation_id: string | null;
+  /** The last confirmation (wish.confirmation) that is known to have been answered; 0 when none was. */
+  readonly answered_confirmation: number;
+  readonly observed_at: string | null;
+}
+
+export interface RefundFact {
+  readonly refund_id: string;
+  readonly amount: number;
+  readonly state: RefundState;
+  readonly source: 'operation' | 'cancellation' | 'external';
+  readonly provider_reference: string | null;
+  readonly reason: string | null;
+}
+
+export const NO_FACTS: Facts = {
+  payment: {
+    state: 'none',
+    provider_status: null,
+    amount: null,
+    currency: null,
+    capture: null,
+    payment_method: null,
+    sent_method: null,
+    authorized: 0,
+    captured: 0,
+    disputed: false,
+    capture_before: null,
+    next_action: null,
+    last_error: null,
+    canceled_because: null,
+    operation_id: null,
+    answered_confirmation: 0,
+    observed_at: null,
+  },
+  inventory: { state: 'none', requested: false, lines: null, refused_generation: null, observed_at: null },
+  refunds: [],
+  unresolved: null,
+  failure: null,
+  budget: { generation: 0, used: 0, reads: 0, rejections: 0, streak: 0 },
+};
+
+export type FinalizerName = 'payment' | 'inventory';
+export interface Finalizer {
+  readonly name: FinalizerName;
+  readonly reason: Reason;
+  readonly since: string;
+}
+
+/** Synced: what is recorded is what is. Ready: what is, is what is wanted. */
+export const CONDITION_TYPES = ['Synced', 'Ready'] as const;
+export interface Condition {
+  readonly type: (typeof CONDITION_TYPES)[number];
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: Reason;
+  readonly message: string;
+  readonly since: string;
+  /** Spec generation that it was evaluated for. */
+  readonly observed_version: number;
+}
+
+/** What follows from wish and facts; computed by nextStatus wherever either is written. */
+export interface Status {
+  readonly phase: Phase;
+  /** The reason that best explains the phase. */
+  readonly condition: Reason;
+  readonly conditions: readonly Condition[];
+  readonly finalizers: readonly Finalizer[];
+  readonly cancelled_at: string | null;
+  readonly attention: { readonly reason: Reason; readonly message: string; readonly since: string } | null;
+  readonly settled_at: string | null;
+  /** Spec generation that was last fully evaluated. */
+  readonly observed_version: number;
+}
+
+export interface Operation {
+  readonly operation_id: string;
+  readonly account: string;
+  readonly created_at: string;
+  readonly generation: number;
+  readonly wish: Wish;
+  readonly provider_reference: string | null;
+  readonly facts: Facts;
+  readonly status: Status;
+}
+
+/** An operation together with its journal, as one pass works on it. */
+export interface Journaled {
+  readonly operation: Operation;
+  /** Ordered by their sequence, oldest first. */
+  readonly attempts: readonly Attempt[];
+}
+
+/** The numbers that decisions depend on; read from the configuration once. */
+export interface Policy {
+  readonly retry_limit: number;
+  readonly backoff_base_ms: number;
+  readonly backoff_max_ms: number;
+  /** How often waiting and settled records are read again. */
+  readonly resync_interval_ms: number;
+  /** Default of spec.payment_deadline, counted from creation. */
+  readonly payment_deadline_ms: number;
+  /** A settled record is watched for so long: refunds fail and chargebacks arrive late. */
+  readonly watch_ms: number;
+  /** False: no warehouse is configured, and lines are not reserved anywhere. */
+  readonly inventory: boolean;
+}

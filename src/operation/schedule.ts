@@ -1,0 +1,47 @@
+/** When to look again. Pure; `random` is uniform in [0, 1). */
+import { backoff } from './backoff.js';
+import { paymentDeadline } from './goal.js';
+import type { Operation, Policy } from './operation.js';
+import type { Decision } from './step.js';
+
+/** A record that nothing happens to is read again after a tenth of its quiet time: about 25 readings a decade of time. */
+const DECAY = 10;
+
+/**
+ * The next look at an operation after a pass that ended with `decision`, or null when it is watched no longer.
+ * `operation` carries the facts and the status that the pass recorded.
+ */
+export function nextLook(
+  operation: Operation,
+  decision: Decision,
+  now: Date,
+  random: number,
+  policy: Policy,
+): Date | null {
+  const time = now.getTime();
+  const { facts, status } = operation;
+
+  // A settled record whose reading failed has time: it keeps its slow turn, so that an outage is no storm.
+  const retrying = status.settled_at === null && (decision.kind === 'step' || decision.kind === 'wait');
+  if (retrying && facts.failure !== null && facts.failure.class !== 'declined') {
+    const { backoff_base_ms, backoff_max_ms } = policy;
+    const pause = backoff(facts.budget.streak, { base_ms: backoff_base_ms, max_ms: backoff_max_ms }, random);
+    return new Date(time + Math.max(pause, facts.failure.retry_after_ms ?? 0));
+  }
+
+  const quietSince = status.settled_at ?? status.attention?.since ?? null;
+  const quiet = quietSince === null ? 0 : time - Date.parse(quietSince);
+  if (quiet > policy.watch_ms) return null;
+  const resync = time + Math.max(policy.resync_interval_ms, quiet / DECAY);
+  return new Date(Math.min(resync, ...deadlines(operation, policy).filter((deadline) => deadline > time)));
+}
+
+/** Moments at which the decision changes without anything happening outside, in milliseconds. */
+function deadlines(operation: Operation, policy: Policy): number[] {
+  const { payment } = operation.facts;
+  const captureBefore =
+    payment.state === 'authorized' && payment.capture_before !== null
+      ? [Date.parse(payment.capture_before)]
+      : [];
+  return operation.status.settled_at === null ? [paymentDeadline(operation, policy), ...captureBefore] : [];
+}
