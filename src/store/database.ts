@@ -1,0 +1,174 @@
+/** The connection to Postgres: it may be away at any moment, also at start, and comes back by itself. */
+import {
+  DataSource,
+  type EntityTarget,
+  type ObjectLiteral,
+  QueryFailedError,
+  type Repository,
+} from 'typeorm';
+import { Operations1700000000001 } from '../../migrations/0001-operations.js';
+import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
+
+/** Postgres could not be reached or did not answer in time; nothing is known to have been written. */
+export class StoreUnavailable extends Error {
+  constructor(cause: unknown) {
+    super('the database is not available', { cause });
+    this.name = 'StoreUnavailable';
+  }
+}
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly pool_size?: number;
+  readonly application_name?: string;
+  /** Told of lost idle connections; the pool replaces them by itself. */
+  readonly on_connection_lost?: (error: unknown) => void;
+}
+
+/** A caller should get its answer, also a bad one, within two seconds or so. */
+const CONNECT_TIMEOUT_MS = 2_000;
+/** Our statements take milliseconds; one that takes so long waits for something that does not come. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+
+/** SQLSTATE classes that say "not now" rather than "not so": connection, resources, operator intervention. */
+const UNAVAILABLE_STATES = /^(08|53|57P)/;
+const UNAVAILABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+]);
+
+export class Database {
+  readonly #source: DataSource;
+  #connecting: Promise<void> | null = null;
+
+  constructor(options: DatabaseOptions) {
+    this.#source = new DataSource({
+      type: 'postgres',
+      url: options.url,
+      applicationName: options.application_name ?? 'order-reconciler',
+      poolSize: options.pool_size ?? 10,
+      connectTimeoutMS: CONNECT_TIMEOUT_MS,
+      poolErrorHandler: (error: unknown) => options.on_connection_lost?.(error),
+      extra: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: STATEMENT_TIMEOUT_MS, keepAlive: true },
+      entities: [OrderOperationRow, OperationAttemptRow, OperationEventRow],
+      migrations: [Operations1700000000001],
+      migrationsTableName: 'schema_migrations',
+      migrationsTransactionMode: 'each',
+      synchronize: false,
+      logging: false,
+    });
+  }
+
+  /** Runs one statement and returns its rows. Throws StoreUnavailable, or what Postgres said. */
+  async query<Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+    await this.connect();
+    return this.guarded(async () => {
+      const runner = this.#source.createQueryRunner();
+      try {
+        // The structured result is the same for every kind of statement; the plain one is not.
+        const result = await runner.query(sql, [...parameters], true);
+        return result.records as Row[];
+      } finally {
+        await runner.release();
+      }
+    });
+  }
+
+  /** Runs a read through a repository with the errors of `query`. */
+  async guarded<Result>(read: () => Promise<Result>): Promise<Result> {
+    try {
+      return await read();
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+
+  async repository<Entity extends ObjectLiteral>(entity: EntityTarget<Entity>): Promise<Repository<Entity>> {
+    await this.connect();
+    return this.#source.getRepository(entity);
+  }
+
+  /** Connects when that has not been done; callers share one try. */
+  async connect(): Promise<void> {
+    if (this.#source.isInitialized) return;
+    this.#connecting ??= this.#source
+      .initialize()
+      .then(() => undefined)
+      .finally(() => {
+        this.#connecting = null;
+      });
+    try {
+      await this.#connecting;
+    } catch (error) {
+      throw new StoreUnavailable(error);
+    }
+  }
+
+  /**
+   * Brings the schema up. Several processes may do so at once: the lock makes them take turns, and the later ones
+   * find nothing left to do. Returns the names of the migrations that this call ran.
+   */
+  async migrate(): Promise<string[]> {
+    await this.connect();
+    const runner = this.#source.createQueryRunner();
+    try {
+      await runner.connect();
+      await runner.query('SET statement_timeout = 0; SET lock_timeout = 0');
+      await runner.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+      const ran = await this.#source.runMigrations();
+      return ran.map((migration) => migration.name);
+    } catch (error) {
+      throw translated(error);
+    } finally {
+      await runner.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
+      await runner.query('RESET statement_timeout; RESET lock_timeout').catch(() => undefined);
+      await runner.release();
+    }
+  }
+
+  /** Names of the migrations that this code has and the database has not. */
+  async pendingMigrations(): Promise<string[]> {
+    const [table] = await this.query<{ name: string | null }>(
+      `SELECT to_regclass('schema_migrations')::text AS name`,
+    );
+    const done =
+      table?.name == null ? [] : await this.query<{ name: string }>('SELECT name FROM schema_migrations');
+    const names = new Set(done.map((row) => row.name));
+    return this.#source.migrations
+      .map((m) => m.name ?? m.constructor.name)
+      .filter((name) => !names.has(name));
+  }
+
+  async close(): Promise<void> {
+    await this.#connecting?.catch(() => undefined);
+    if (this.#source.isInitialized) await this.#source.destroy();
+  }
+}
+
+/** Any constant that other users of the same database are unlikely to lock: the first bytes of "order-reconciler". */
+const MIGRATION_LOCK = 0x6f72646572;
+
+function translated(error: unknown): unknown {
+  const driver: unknown = error instanceof QueryFailedError ? error.driverError : error;
+  const code = driver instanceof Error && 'code' in driver ? String(driver.code) : '';
+  const message = driver instanceof Error ? driver.message : '';
+  const away =
+    UNAVAILABLE_STATES.test(code) ||
+    UNAVAILABLE_CODES.has(code) ||
+    /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error/i.test(
+      message,
+    );
+  return away ? new StoreUnavailable(driver) : driver;
+}
+
+/** The name of the constraint that a statement ran into, or null. */
+export function violatedConstraint(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && error.code === '23505' && 'constraint' in error
+    ? String(error.constraint)
+    : null;
+}

@@ -1,0 +1,230 @@
+/**
+ * The loop's side of the record: claim, record, wake. Every statement works on many rows at once and names what it
+ * expects of each; rows that do not match are left alone, and the caller is told.
+ */
+import type { Database } from './database.js';
+import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
+import { toAttempt, toRecord } from './mapping.js';
+import type { EventDraft, JournalAttempt, OperationRecord } from './record.js';
+import type { Outcome, Parameters, StepName } from '../operation/attempt.js';
+import type { Facts, Status } from '../operation/operation.js';
+
+/** A record under our lease, with its journal. */
+export interface Claim {
+  readonly row: string;
+  readonly fencing_token: number;
+  readonly record: OperationRecord;
+  readonly attempts: readonly JournalAttempt[];
+}
+
+export interface Intent {
+  readonly step: StepName;
+  readonly target: string;
+  readonly ordinal: number;
+  readonly effect_key: string;
+  readonly parameters: Parameters;
+}
+
+/** Everything that one moment of a pass has to say, in one write. */
+export interface Entry {
+  readonly row: string;
+  readonly worker: string;
+  readonly fencing_token: number;
+  /** As last known to this pass; an intent is recorded only when nobody wrote since. */
+  readonly resource_version: number;
+  /** The generation that `status` was derived for; with another one, only the facts are written. */
+  readonly generation: number;
+  readonly facts: Facts;
+  readonly status: Status;
+  readonly provider_reference: string | null;
+  /** False for a look that found nothing new: no reader sees a difference. */
+  readonly changed: boolean;
+  /** The answer to the attempt that was open; kept even when the lease was lost. */
+  readonly completed: { readonly attempt_id: string; readonly outcome: Outcome } | null;
+  /** Attempts whose effect was observed although their answer was lost. */
+  readonly observed: readonly string[];
+  readonly events: readonly EventDraft[];
+  /** Either the next effect, with a lease renewed for so long, or the end of the pass. */
+  readonly next:
+    | { readonly kind: 'intent'; readonly intent: Intent; readonly lease_ms: number }
+    /** `look_in_ms` null: watched no longer. A wake that came meanwhile makes it due at once. */
+    | { readonly kind: 'release'; readonly look_in_ms: number | null };
+}
+
+export interface Recorded {
+  /** The lease is still ours and the facts are written. */
+  readonly held: boolean;
+  /** Somebody asked for another look since the claim. */
+  readonly woken: boolean;
+  readonly resource_version: number;
+  readonly generation: number;
+  /** Set when the intent was recorded: the effect may be sent. */
+  readonly attempt: JournalAttempt | null;
+}
+
+/** Takes up to `$1` due records that nobody holds; a lease that ran out is nobody's. */
+const CLAIM = `
+WITH due AS (
+  SELECT id FROM order_operations
+  WHERE next_attempt_at <= now() AND (lease_expires_at IS NULL OR lease_expires_at <= now())
+  ORDER BY next_attempt_at
+  LIMIT $1
+  FOR UPDATE SKIP LOCKED
+), claimed AS (
+  UPDATE order_operations o
+  SET lease_holder = $2, lease_expires_at = now() + make_interval(secs => $3::float8 / 1000),
+      fencing_token = fencing_token + 1, claimed_wake = wake
+  FROM due WHERE o.id = due.id
+  RETURNING o.*
+)
+SELECT claimed.*, (
+  SELECT coalesce(json_agg(a ORDER BY a.attempt_id), '[]') FROM operation_attempts a WHERE a.operation = claimed.id
+) AS attempts
+FROM claimed ORDER BY next_attempt_at`;
+
+/**
+ * One write for one moment of a pass. A crash before it leaves the former moment, a crash after it the new one:
+ * the answer, what it means, and the intent of the next effect are never apart.
+ *
+ *   completed  the answer to an open attempt; whoever sent it may say it, also without the lease
+ *   written    facts: only under the same fencing token; status: only for the same generation
+ *   opened     the intent: only when moreover nobody wrote since and the lease has time left
+ */
+const RECORD = `
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i(
+    "row" bigint, worker text, fencing_token bigint, resource_version bigint, generation integer,
+    facts jsonb, status jsonb, provider_reference text, changed boolean,
+    attempt_id bigint, outcome text, key_spent boolean, failure jsonb, shown jsonb, request_id text,
+    observed bigint[], events json, intent json, lease_ms float8, look_in_ms float8)
+), completed AS (
+  UPDATE operation_attempts a
+  SET completed_at = clock_timestamp(), outcome = i.outcome, key_spent = i.key_spent, failure = i.failure,
+      shown = i.shown, request_id = i.request_id
+  FROM input i
+  WHERE a.attempt_id = i.attempt_id AND a.operation = i."row" AND a.completed_at IS NULL
+), written AS (
+  UPDATE order_operations o SET
+    facts = i.facts,
+    provider_reference = coalesce(i.provider_reference, o.provider_reference),
+    status = CASE WHEN o.generation = i.generation THEN i.status ELSE o.status END,
+    settled_at = CASE WHEN o.generation = i.generation THEN (i.status->>'settled_at')::timestamptz ELSE o.settled_at END,
+    resource_version = o.resource_version + CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END,
+    updated_at = CASE WHEN i.changed OR i.intent IS NOT NULL THEN clock_timestamp() ELSE o.updated_at END,
+    task = CASE WHEN o.resource_version = i.resource_version THEN i.intent->>'step' END,
+    lease_holder = CASE WHEN i.intent IS NOT NULL THEN o.lease_holder END,
+    lease_expires_at = CASE
+      WHEN i.intent IS NULL THEN NULL
+      WHEN o.resource_version = i.resource_version AND o.lease_expires_at > clock_timestamp()
+        THEN clock_timestamp() + make_interval(secs => i.lease_ms / 1000)
+      ELSE o.lease_expires_at END,
+    next_attempt_at = CASE
+      WHEN i.intent IS NOT NULL THEN o.next_attempt_at
+      WHEN o.wake <> o.claimed_wake OR o.generation <> i.generation THEN now()
+      ELSE now() + make_interval(secs => i.look_in_ms / 1000) END
+  FROM input i
+  WHERE o.id = i."row" AND o.fencing_token = i.fencing_token AND o.lease_holder = i.worker
+  RETURNING o.id, o.resource_version, o.generation, o.wake <> o.claimed_wake AS woken,
+    i.intent IS NOT NULL AND o.resource_version = i.resource_version + 1 AND o.lease_expires_at > clock_timestamp() AS may_send
+), opened AS (
+  INSERT INTO operation_attempts (operation, step, target, ordinal, effect_key, parameters, generation, fencing_token,
+    worker, started_at)
+  SELECT i."row", i.intent->>'step', i.intent->>'target', (i.intent->>'ordinal')::integer, i.intent->>'effect_key',
+    i.intent->'parameters', i.generation, i.fencing_token, i.worker, clock_timestamp()
+  FROM input i JOIN written w ON w.id = i."row" AND w.may_send
+  RETURNING *
+), resolved AS (
+  UPDATE operation_attempts a SET resolution = 'effect_observed'
+  FROM input i JOIN written w ON w.id = i."row"
+  WHERE a.operation = i."row" AND a.attempt_id = ANY (i.observed)
+), told AS (
+  INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
+  SELECT i."row", clock_timestamp(), e.type, e.actor->>'kind', e.actor->>'name', e.message, e.data
+  FROM input i JOIN written w ON w.id = i."row",
+    LATERAL ROWS FROM (json_to_recordset(i.events) AS (type text, actor json, message text, data jsonb)) WITH ORDINALITY
+      AS e(type, actor, message, data, place)
+  ORDER BY i."row", e.place
+)
+SELECT w.id AS "row", w.resource_version, w.generation, w.woken, to_json(opened.*) AS attempt
+FROM written w LEFT JOIN opened ON opened.operation = w.id`;
+
+const WAKE = `
+UPDATE order_operations SET wake = wake + 1, next_attempt_at = now() WHERE id = ANY ($1::bigint[])`;
+
+export class PassStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Records that are due, oldest first, each leased to `worker` for `leaseMs` of the database's clock. */
+  async claim(limit: number, worker: string, leaseMs: number): Promise<Claim[]> {
+    const rows = await this.#database.query<
+      OrderOperationRow & { fencing_token: string; attempts: OperationAttemptRow[] }
+    >(CLAIM, [limit, worker, leaseMs]);
+    return rows.map((row) => ({
+      row: row.id,
+      fencing_token: Number(row.fencing_token),
+      record: toRecord(row),
+      attempts: row.attempts.map(toAttempt),
+    }));
+  }
+
+  /** Writes the entries (at most one a row) in one statement and one commit. The results stand in their order. */
+  async record(entries: readonly Entry[]): Promise<Recorded[]> {
+    const rows = await this.#database.query<{
+      row: string;
+      resource_version: string;
+      generation: number;
+      woken: boolean;
+      attempt: OperationAttemptRow | null;
+    }>(RECORD, [JSON.stringify(entries.map(toInput))]);
+    const written = new Map(rows.map((row) => [row.row, row]));
+    return entries.map((entry) => {
+      const row = written.get(entry.row);
+      return {
+        held: row !== undefined,
+        woken: row?.woken ?? false,
+        resource_version: row === undefined ? entry.resource_version : Number(row.resource_version),
+        generation: row?.generation ?? entry.generation,
+        attempt: row?.attempt == null ? null : toAttempt(row.attempt),
+      };
+    });
+  }
+
+  /** Asks for another look at records, whoever holds them. */
+  async wake(rows: readonly string[]): Promise<void> {
+    await this.#database.query(WAKE, [rows]);
+  }
+}
+
+/** An entry in the shape of RECORD's input. Members are named one by one, so that the order of keys is ours. */
+function toInput(entry: Entry): Record<string, unknown> {
+  const outcome = entry.completed?.outcome;
+  return {
+    row: entry.row,
+    worker: entry.worker,
+    fencing_token: entry.fencing_token,
+    resource_version: entry.resource_version,
+    generation: entry.generation,
+    facts: entry.facts,
+    status: entry.status,
+    provider_reference: entry.provider_reference,
+    changed: entry.changed,
+    attempt_id: entry.completed?.attempt_id ?? null,
+    outcome: outcome?.kind ?? null,
+    key_spent: outcome?.key_spent ?? false,
+    failure: outcome !== undefined && 'failure' in outcome ? outcome.failure : null,
+    shown: outcome?.shown ?? null,
+    request_id:
+      outcome?.request_id ??
+      (outcome !== undefined && 'failure' in outcome ? outcome.failure.request_id : null) ??
+      null,
+    observed: entry.observed.map(Number),
+    events: entry.events,
+    intent: entry.next.kind === 'intent' ? entry.next.intent : null,
+    lease_ms: entry.next.kind === 'intent' ? entry.next.lease_ms : null,
+    look_in_ms: entry.next.kind === 'release' ? entry.next.look_in_ms : null,
+  };
+}

@@ -1,0 +1,51 @@
+/** Counts over the stored operations for the metrics; one statement. */
+import type { Statistics } from '../telemetry/statistics.js';
+import type { Database } from './database.js';
+
+/** Phases that should move by themselves; a record that stands in one for so long deserves a look. */
+const STALE_AFTER_SECONDS = 600;
+/** Two failures happen; three in a row of one operation are a pattern. */
+const REPEATED_FAILURES = 3;
+
+const COUNT = `
+SELECT
+  (SELECT coalesce(json_object_agg(phase, n), '{}') FROM (
+     SELECT phase, count(*) AS n FROM order_operations GROUP BY phase) p) AS operations,
+  (SELECT coalesce(json_object_agg(attention_reason, n), '{}') FROM (
+     SELECT attention_reason, count(*) AS n FROM order_operations
+     WHERE attention_reason IS NOT NULL GROUP BY attention_reason) a) AS attention,
+  (SELECT coalesce(json_object_agg(currency, total), '{}') FROM (
+     SELECT currency, sum(amount) AS total FROM order_operations
+     WHERE attention_reason IS NOT NULL GROUP BY currency) m) AS money_at_stake,
+  (SELECT coalesce(json_object_agg(phase, n), '{}') FROM (
+     SELECT phase, count(*) AS n FROM order_operations
+     WHERE settled_at IS NULL AND attention_reason IS NULL AND updated_at < now() - make_interval(secs => $1)
+       AND phase IN ('accepted', 'payment_pending', 'payment_unknown', 'fulfilling', 'cancelling')
+     GROUP BY phase) s) AS stale_progress,
+  (SELECT count(*) FROM order_operations
+     WHERE settled_at IS NULL AND (facts->'budget'->>'used')::int >= $2) AS repeated_failures,
+  (SELECT greatest(0, extract(epoch FROM now() - min(next_attempt_at))) FROM order_operations
+     WHERE next_attempt_at IS NOT NULL AND (lease_expires_at IS NULL OR lease_expires_at <= now())) AS oldest_due_seconds`;
+
+type Counts = Record<string, number>;
+
+export async function collectStatistics(database: Database): Promise<Statistics> {
+  const [row] = await database.query<{
+    operations: Counts;
+    attention: Counts;
+    money_at_stake: Counts;
+    stale_progress: Counts;
+    repeated_failures: string;
+    oldest_due_seconds: string | null;
+  }>(COUNT, [STALE_AFTER_SECONDS, REPEATED_FAILURES]);
+  if (row === undefined) throw new Error('the statistics statement returned no row');
+  const counts = (members: Counts): Map<string, number> => new Map(Object.entries(members));
+  return {
+    operations: counts(row.operations),
+    attention: counts(row.attention),
+    money_at_stake: counts(row.money_at_stake),
+    stale_progress: counts(row.stale_progress),
+    repeated_failures: Number(row.repeated_failures),
+    oldest_due_seconds: Number(row.oldest_due_seconds ?? 0),
+  };
+}
