@@ -1,0 +1,34 @@
+/** The payment port: what the loop needs of a provider. Adapters never throw; every answer has a meaning. */
+import type { Outcome, Parameters } from '../operation/attempt.js';
+import type { PaymentReading, Reading } from '../operation/observation.js';
+import type { PaymentStep } from '../operation/step.js';
+
+/** One effect, ready to be sent: `parameters` are what `prepare` returned when its intent was first recorded. */
+export interface PaymentCall {
+  readonly step: PaymentStep['name'];
+  /** The provider's id of the payment acted on; null for create_payment only. */
+  readonly reference: string | null;
+  readonly key: string;
+  readonly parameters: Parameters;
+}
+
+export interface PaymentProvider {
+  /**
+   * The exact wire parameters of a step, as JSON. Pure: same step, same result. They are stored before the first
+   * send and sent again unchanged under the same key, also by a later version of this code.
+   */
+  prepare(step: PaymentStep): Parameters;
+
+  /**
+   * Reads the payment by its id, immediately consistent. Refunds are listed (all pages) when the payment shows any
+   * or `refunds` asks for it. Never throws: what is not understood is `unknown`. `absent` only when the provider says
+   * so for this id; whether that is believed is not decided here.
+   */
+  observe(query: { readonly reference: string; readonly refunds: boolean }): Promise<Reading<PaymentReading>>;
+
+  /**
+   * Sends one effect under its idempotency key and says what is known afterwards. Never throws. At most one request
+   * is caused, but for the client library's own resend on a reset connection (same key).
+   */
+  apply(call: PaymentCall): Promise<Outcome>;
+}

@@ -1,0 +1,68 @@
+/** What a pass writes to the timeline. */
+import type { Attempt, Outcome } from '../operation/attempt.js';
+import type { Status } from '../operation/operation.js';
+import { REASONS } from '../operation/reason.js';
+import type { Actor, EventDraft } from '../store/record.js';
+
+const SYSTEM: Actor = { kind: 'system', name: 'reconciler' };
+
+/** A try was answered: by whom it was sent is in the attempt. */
+export function answered(attempt: Attempt, outcome: Outcome): EventDraft {
+  const failure = 'failure' in outcome ? outcome.failure : null;
+  return {
+    type: `effect_${outcome.kind}`,
+    actor: SYSTEM,
+    message: failure === null ? `${attempt.step}: ${outcome.kind}` : `${attempt.step}: ${failure.message}`,
+    data: {
+      step: attempt.step,
+      attempt_id: attempt.attempt_id,
+      ...(failure === null ? {} : { class: failure.class, code: failure.code }),
+    },
+  };
+}
+
+/** A worker died or was cut off during a step; what it may have left is looked at now. */
+export function interrupted(attempt: Attempt): EventDraft {
+  return {
+    type: 'interrupted_step_found',
+    actor: SYSTEM,
+    message: `${attempt.step} was begun and its answer was never recorded: it may or may not have taken effect.`,
+    data: { step: attempt.step, attempt_id: attempt.attempt_id, started_at: attempt.started_at },
+  };
+}
+
+/** The world shows the effect of a try whose answer was lost. */
+export function observed(attempt: Attempt): EventDraft {
+  return {
+    type: 'effect_observed',
+    actor: SYSTEM,
+    message: `${attempt.step} did take effect: its answer was lost, the effect was read.`,
+    data: { step: attempt.step, attempt_id: attempt.attempt_id },
+  };
+}
+
+/** Differences between two statuses that people follow. */
+export function transitions(before: Status, after: Status): EventDraft[] {
+  const drafts: EventDraft[] = [];
+  if (before.phase !== after.phase) {
+    drafts.push({
+      type: 'phase_changed',
+      actor: SYSTEM,
+      message: `${before.phase} → ${after.phase}: ${REASONS[after.condition].meaning}`,
+      data: { from: before.phase, to: after.phase, reason: after.condition },
+    });
+  }
+  if (before.attention?.reason !== after.attention?.reason) {
+    drafts.push(
+      after.attention === null
+        ? { type: 'attention_resolved', actor: SYSTEM, message: 'No person is needed any more.' }
+        : {
+            type: 'attention_needed',
+            actor: SYSTEM,
+            message: after.attention.message,
+            data: { reason: after.attention.reason },
+          },
+    );
+  }
+  return drafts;
+}

@@ -1,0 +1,39 @@
+/** What the loop needs from around it, besides the store; handed in by the wiring, and by tests. */
+import type { Clock } from '../clock.js';
+import type { Inventory } from '../inventory/port.js';
+import type { OutcomeKind, StepName } from '../operation/attempt.js';
+import type { Policy } from '../operation/operation.js';
+import type { PaymentProvider } from '../payment/port.js';
+import type { PassStore } from '../store/pass-store.js';
+
+/** Structured log lines; members are safe to show. */
+export interface Log {
+  info(data: Readonly<Record<string, unknown>>, message: string): void;
+  warn(data: Readonly<Record<string, unknown>>, message: string): void;
+  error(data: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** Counts for the metrics; never throws. Durations in seconds. */
+export interface LoopObserver {
+  /** One request to the provider: a reading or an effect. */
+  request(account: string, step: StepName | 'observe_payment', outcome: string): void;
+  effect(step: StepName, outcome: OutcomeKind): void;
+  pass(seconds: number): void;
+  settled(seconds: number): void;
+}
+
+export interface LoopDependencies {
+  readonly store: PassStore;
+  /** The provider of an account, or undefined for one that is not configured here. */
+  readonly payments: (account: string) => PaymentProvider | undefined;
+  /** Null: no warehouse is configured. */
+  readonly inventory: Inventory | null;
+  readonly clock: Clock;
+  readonly policy: Policy;
+  /** Unique per process; the holder of its leases. */
+  readonly worker: string;
+  readonly lease_ms: number;
+  readonly provider_timeout_ms: number;
+  readonly log: Log;
+  readonly observer: LoopObserver;
+}

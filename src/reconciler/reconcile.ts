@@ -1,0 +1,236 @@
+/** The loop for one record: observe → next step → record the intent → apply → record the outcome, until none is left. */
+import { chooseKey, effectKey, type Outcome } from '../operation/attempt.js';
+import { paymentFailure } from '../operation/absorb.js';
+import { nextStep, type Seen } from '../operation/next-step.js';
+import { nextLook } from '../operation/schedule.js';
+import { isInventoryStep, type Decision, type Step } from '../operation/step.js';
+import type { Claim, Entry, Intent, Recorded } from '../store/pass-store.js';
+import { observe, refundsMatter } from './observe.js';
+import { beginPass, isChanged, withObservation, withOutcome, withStatus, type Pass } from './pass.js';
+import type { LoopDependencies } from './ports.js';
+
+/** A whole order takes four effects; more than this in one claim is left to the next one. */
+const STEPS_PER_PASS = 12;
+
+/** A write of what was just learnt is worth some patience: the database may be restarting. */
+const RECORD_TRIES = 5;
+const RECORD_PAUSE_MS = 200;
+
+/**
+ * One pass over a claimed record. Resolves when the record is released or lost, with the milliseconds until it is due
+ * again (0: at once), or null when this pass has no say in that. Throws only when the database cannot be written: then
+ * the lease runs out, and another pass finds by reading what this one did.
+ */
+export async function reconcile(claim: Claim, loop: LoopDependencies): Promise<number | null> {
+  const began = loop.clock.now().getTime();
+  let look = await lookAt(beginPass(claim), loop, false);
+  for (let steps = 0; steps < STEPS_PER_PASS; steps += 1) {
+    const decision = nextStep(look.pass.operation, look.seen, loop.clock.now(), loop.policy);
+    if (decision.kind === 'step' && decision.step.name === 'create_refund' && !look.refunds) {
+      look = await lookAt(look.pass, loop, true);
+      continue;
+    }
+    if (decision.kind !== 'step') return release(look.pass, decision, loop, began);
+
+    const sent = await perform(look.pass, decision.step, loop);
+    if (sent === null) return 0;
+    look = { ...look, pass: sent.pass };
+    if ('failure' in sent.outcome && sent.outcome.kind !== 'declined') {
+      return release(look.pass, decision, loop, began);
+    }
+  }
+  return release(look.pass, null, loop, began);
+}
+
+/** A pass after a look, and what could be seen in it. */
+interface Look {
+  readonly pass: Pass;
+  readonly seen: Seen;
+  /** The refunds were listed. */
+  readonly refunds: boolean;
+}
+
+async function lookAt(pass: Pass, loop: LoopDependencies, wantRefunds: boolean): Promise<Look> {
+  const refunds = wantRefunds || refundsMatter(pass.operation);
+  const observation = await observe(pass.operation, loop, refunds);
+  return {
+    pass: withObservation(pass, observation),
+    seen: {
+      payment: paymentFailure(pass.operation, observation) === null,
+      inventory: observation.inventory.kind !== 'unknown',
+    },
+    refunds: refunds && observation.payment.kind === 'present' && observation.payment.value.refunds !== null,
+  };
+}
+
+/** Records the intent, sends the effect, takes in the answer. Null: someone else wrote, or the lease is over. */
+async function perform(
+  before: Pass,
+  step: Step,
+  loop: LoopDependencies,
+): Promise<{ pass: Pass; outcome: Outcome } | null> {
+  const asked = loop.clock.now().getTime();
+  const { intent, sent } = plan(before, step, loop);
+  const pass = withStatus(markRequested(before, step), loop.clock.now(), loop.policy);
+  const recorded = await write(pass, { kind: 'intent', intent, lease_ms: loop.lease_ms }, loop);
+  if (recorded.attempt === null) {
+    // A newer wish or another worker: this pass knows too little to go on. Whoever holds the record looks again.
+    if (recorded.held) await write(adopted(pass, recorded), { kind: 'release', look_in_ms: 0 }, loop);
+    return null;
+  }
+  const { attempt } = recorded;
+  const outcome = await send(step, intent, pass, loop, asked);
+  loop.observer.effect(step.name, outcome.kind);
+  const at = loop.clock.now().toISOString();
+  return { pass: withOutcome(adopted(pass, recorded), sent, attempt, outcome, at), outcome };
+}
+
+/** From the intent on, a reservation may exist under our key, whatever comes back. */
+function markRequested(pass: Pass, step: Step): Pass {
+  if (step.name !== 'reserve_inventory') return pass;
+  const { facts } = pass.operation;
+  const inventory = { ...facts.inventory, requested: true };
+  return { ...pass, operation: { ...pass.operation, facts: { ...facts, inventory } } };
+}
+
+/** The pass after its entry was written. */
+function adopted(pass: Pass, recorded: Recorded): Pass {
+  const { facts, status, provider_reference } = pass.operation;
+  return {
+    ...pass,
+    resource_version: recorded.resource_version,
+    written: { facts, status, provider_reference },
+    completed: null,
+    observed: [],
+    events: [],
+  };
+}
+
+/** The intent of a step, and the step as it will be sent: a resend repeats the bytes of an earlier wish. */
+function plan(pass: Pass, step: Step, loop: LoopDependencies): { intent: Intent; sent: Step } {
+  const { operation } = pass;
+  const choice = chooseKey(pass.attempts, step.name, step.target, loop.clock.now());
+  const planned = prepare(step, pass, loop);
+  if (choice.kind === 'resend') {
+    const { ordinal, effect_key, parameters } = choice.attempt;
+    const same = JSON.stringify(parameters) === JSON.stringify(planned);
+    const sent = !same && step.name === 'create_payment' ? { ...step, payment_method: null } : step;
+    return { intent: { step: step.name, target: step.target, ordinal, effect_key, parameters }, sent };
+  }
+  const { ordinal } = choice;
+  const effect_key = effectKey(operation.operation_id, step.name, step.target, ordinal);
+  return {
+    intent: { step: step.name, target: step.target, ordinal, effect_key, parameters: planned },
+    sent: step,
+  };
+}
+
+function prepare(step: Step, pass: Pass, loop: LoopDependencies): Intent['parameters'] {
+  if (isInventoryStep(step)) return required(loop.inventory).prepare(step);
+  return required(loop.payments(pass.operation.account)).prepare(step);
+}
+
+async function send(
+  step: Step,
+  intent: Intent,
+  pass: Pass,
+  loop: LoopDependencies,
+  asked: number,
+): Promise<Outcome> {
+  // The process may have stood still since the intent was asked for. A call is not begun that could outlast the lease.
+  const elapsed = loop.clock.now().getTime() - asked;
+  if (elapsed > loop.lease_ms - 2 * loop.provider_timeout_ms) {
+    return {
+      kind: 'not_sent',
+      failure: {
+        class: 'transient',
+        code: 'lease_too_short',
+        message: 'The worker was too slow to begin the call.',
+      },
+    };
+  }
+  const { parameters } = intent;
+  if (isInventoryStep(step)) {
+    const { operation_id } = pass.operation;
+    return required(loop.inventory).apply({ step: step.name, operation_id, parameters });
+  }
+  const reference = step.name === 'create_payment' ? null : step.reference;
+  const provider = required(loop.payments(pass.operation.account));
+  const outcome = await provider.apply({ step: step.name, reference, key: intent.effect_key, parameters });
+  loop.observer.request(pass.operation.account, step.name, outcome.kind);
+  return outcome;
+}
+
+/** Steps are decided only where their port exists: see policy.inventory, and the reading of the account. */
+function required<Port>(port: Port | null | undefined): Port {
+  if (port == null) throw new Error('a step was decided for which no port is configured');
+  return port;
+}
+
+/** Ends the pass. `decision` null: there is more to do, at once. */
+async function release(
+  pass: Pass,
+  decision: Decision | null,
+  loop: LoopDependencies,
+  began: number,
+): Promise<number | null> {
+  const now = loop.clock.now();
+  const done = withStatus(pass, now, loop.policy);
+  const look =
+    decision === null ? now : nextLook(done.operation, decision, now, loop.clock.random(), loop.policy);
+  const look_in_ms = look === null ? null : look.getTime() - now.getTime();
+  const recorded = await write(done, { kind: 'release', look_in_ms }, loop);
+
+  loop.observer.pass((now.getTime() - began) / 1000);
+  const { status, created_at } = done.operation;
+  if (status.settled_at !== null && pass.written.status.settled_at === null) {
+    loop.observer.settled((now.getTime() - Date.parse(created_at)) / 1000);
+  }
+  return recorded.woken ? 0 : look_in_ms;
+}
+
+/** Writes what the pass knows. An answer that comes after the lease was lost is kept, and wakes the record. */
+async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): Promise<Recorded> {
+  const { operation } = pass;
+  const entry: Entry = {
+    row: pass.row,
+    worker: loop.worker,
+    fencing_token: pass.fencing_token,
+    resource_version: pass.resource_version,
+    generation: operation.generation,
+    facts: operation.facts,
+    status: operation.status,
+    provider_reference: operation.provider_reference,
+    changed: isChanged(pass),
+    completed: pass.completed,
+    observed: pass.observed,
+    events: pass.events,
+    next,
+  };
+  const [recorded] = await persistently(() => loop.store.record([entry]), loop);
+  if (recorded === undefined) throw new Error('the store returned no result for an entry');
+  if (!recorded.held) {
+    loop.log.warn(
+      { operation_id: operation.operation_id },
+      'the lease was lost; another pass goes on by reading',
+    );
+    if (pass.completed !== null) await persistently(() => loop.store.wake([pass.row]), loop);
+  }
+  return recorded;
+}
+
+/** Repeating is harmless: an attempt is completed once, and facts are written under the fencing token. */
+async function persistently<Result>(
+  statement: () => Promise<Result>,
+  loop: LoopDependencies,
+): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (tries === RECORD_TRIES) throw error;
+      loop.log.warn({ error: String(error), tries }, 'a write failed and is repeated');
+      await new Promise((resolve) => setTimeout(resolve, RECORD_PAUSE_MS * tries));
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/** Claims what is due and reconciles it, as many records at once as this process may hold. */
+import type { Bell } from './bell.js';
+import type { LoopDependencies } from './ports.js';
+import { reconcile } from './reconcile.js';
+
+export interface SweepOptions {
+  /** Passes at once in this process. */
+  readonly concurrency: number;
+  /** Retries that are due sooner than this are looked at by a timer of their own, not by the next regular sweep. */
+  readonly interval_ms: number;
+}
+
+export class Sweep {
+  readonly #loop: LoopDependencies;
+  readonly #bell: Bell;
+  readonly #options: SweepOptions;
+  readonly #passes = new Set<Promise<void>>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #claiming: Promise<void> | null = null;
+  /** Someone asked while a claim was under way, or the last claim left something for want of room. */
+  #more = false;
+  #draining = false;
+
+  /** `bell` tells other workers of work that does not fit here. */
+  constructor(loop: LoopDependencies, bell: Bell, options: SweepOptions) {
+    this.#loop = loop;
+    this.#bell = bell;
+    this.#options = options;
+  }
+
+  /** Passes that this process could begin now. */
+  get room(): number {
+    return this.#draining ? 0 : this.#options.concurrency - this.#passes.size;
+  }
+
+  /**
+   * Claims what is due and begins its passes; resolves when they have begun, not when they end. Calls that come while
+   * one is claiming share the claim after it. Rejects when the database cannot be asked.
+   */
+  tick(): Promise<void> {
+    if (this.#claiming !== null) {
+      this.#more = true;
+      return this.#claiming;
+    }
+    this.#claiming = this.#claim().finally(() => {
+      this.#claiming = null;
+    });
+    return this.#claiming;
+  }
+
+  /** Claims no more and waits for the passes under way. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    await this.#claiming?.catch(() => undefined);
+    await Promise.all(this.#passes);
+  }
+
+  async #claim(): Promise<void> {
+    do {
+      this.#more = false;
+      const { room } = this;
+      if (room <= 0) {
+        this.#more = true;
+        return;
+      }
+      const claims = await this.#loop.store.claim(room, this.#loop.worker, this.#loop.lease_ms);
+      for (const claim of claims) {
+        const pass: Promise<void> = reconcile(claim, this.#loop)
+          .then((dueIn) => this.#lookAgain(dueIn))
+          .catch((error: unknown) => {
+            const { operation_id } = claim.record;
+            this.#loop.log.error(
+              { operation_id, error },
+              'a pass was broken off; it is repeated when its lease runs out',
+            );
+          })
+          .finally(() => {
+            this.#passes.delete(pass);
+            if (this.#more) this.#tickQuietly();
+          });
+        this.#passes.add(pass);
+      }
+      if (claims.length === room) {
+        this.#more = true;
+        this.#bell.ring();
+      }
+    } while (this.#more && this.room > 0);
+  }
+
+  #lookAgain(dueIn: number | null): void {
+    if (dueIn === null || dueIn >= this.#options.interval_ms || this.#draining) return;
+    if (dueIn <= 0) {
+      this.#more = true;
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#tickQuietly();
+    }, dueIn);
+    this.#timers.add(timer);
+  }
+
+  #tickQuietly(): void {
+    if (this.#draining) return;
+    this.tick().catch((error: unknown) =>
+      this.#loop.log.warn({ error: String(error) }, 'claiming failed; the next tick tries again'),
+    );
+  }
+}
