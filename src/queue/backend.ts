@@ -1,0 +1,105 @@
+/** Where BullMQ keeps its queue: Redis, or without REDIS_URL the Postgres that is there anyway. */
+import { createPostgresBackend, Queue, Worker, withBackend, type Job } from 'bullmq';
+import { Redis } from 'ioredis';
+
+/** Both kinds of queue behave alike for what is used of them here. */
+export interface QueueBackend {
+  readonly kind: 'redis' | 'postgres';
+  queue(onError: (error: Error) => void): BellQueue;
+  worker(work: (job: Job) => Promise<void>, onError: (error: Error) => void): BellWorker;
+  /** Creates what the queue needs where it is kept; several at once are safe. */
+  migrate(): Promise<void>;
+  /** Resolves when the queue answers. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type BellQueue = Pick<Queue, 'add' | 'upsertJobScheduler' | 'getJobScheduler' | 'close'>;
+export type BellWorker = Pick<Worker, 'close'>;
+
+const QUEUE = 'order-reconciler';
+
+/** Finished bells and ticks say nothing; a few failed ones are kept for a look. */
+const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: 100 };
+
+/** One at a time: a job only claims, and a claim takes all that this process has room for. */
+const WORKER_OPTIONS = { concurrency: 1, removeOnComplete: { count: 0 }, removeOnFail: { count: 100 } };
+
+export const queueBackend = (urls: { redis: string | undefined; database: string }): QueueBackend =>
+  urls.redis === undefined ? postgresBackend(urls.database) : redisBackend(urls.redis);
+
+function redisBackend(url: string): QueueBackend {
+  const connections: Redis[] = [];
+  const connect = (options: { blocking: boolean }, onError: (error: Error) => void): Redis => {
+    const connection = new Redis(url, {
+      // Workers wait without end by design; everything else gives up after one try, since it is only a bell.
+      maxRetriesPerRequest: options.blocking ? null : 1,
+      enableOfflineQueue: options.blocking,
+      connectTimeout: 2_000,
+      retryStrategy: (times) => Math.min(100 * times, 2_000),
+    });
+    connection.on('error', onError);
+    connections.push(connection);
+    return connection;
+  };
+  let pinger: Redis | undefined;
+  return {
+    kind: 'redis',
+    queue(onError) {
+      const queue = new Queue(QUEUE, {
+        connection: connect({ blocking: false }, onError),
+        defaultJobOptions: JOB_OPTIONS,
+        skipWaitingForReady: true,
+      });
+      queue.on('error', onError);
+      return queue;
+    },
+    worker(work, onError) {
+      const worker = new Worker(QUEUE, work, {
+        connection: connect({ blocking: true }, onError),
+        ...WORKER_OPTIONS,
+      });
+      worker.on('error', onError);
+      return worker;
+    },
+    migrate: () => Promise.resolve(),
+    async ping() {
+      pinger ??= connect({ blocking: false }, () => undefined);
+      await pinger.ping();
+    },
+    close() {
+      for (const connection of connections) connection.disconnect();
+      return Promise.resolve();
+    },
+  };
+}
+
+function postgresBackend(connectionString: string): QueueBackend {
+  const classes = withBackend(createPostgresBackend);
+  const connection = { connectionString };
+  return {
+    kind: 'postgres',
+    queue(onError) {
+      const queue = new classes.Queue(QUEUE, { connection, defaultJobOptions: JOB_OPTIONS });
+      queue.on('error', onError);
+      return queue as unknown as BellQueue;
+    },
+    worker(work, onError) {
+      const worker = new classes.Worker(QUEUE, work, { connection, ...WORKER_OPTIONS });
+      worker.on('error', onError);
+      return worker as unknown as BellWorker;
+    },
+    async migrate() {
+      const queue = new classes.Queue(QUEUE, { connection: { connectionString, migrate: true } });
+      queue.on('error', () => undefined);
+      try {
+        await queue.waitUntilReady();
+      } finally {
+        await queue.close();
+      }
+    },
+    // It is the database, whose readiness is checked already.
+    ping: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+}

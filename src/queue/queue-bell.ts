@@ -1,0 +1,57 @@
+/** Rings through the queue, so that a worker in any process claims at once. Never waited for. */
+import type { Bell } from '../reconciler/bell.js';
+import type { Log } from '../reconciler/ports.js';
+import type { BellQueue } from './backend.js';
+
+/** A ring that the queue has not taken by then is given up; the sweep finds the work. */
+const GIVE_UP_MS = 2_000;
+
+/**
+ * `keepLastIfActive`: a bell that rings while another is being answered is kept, for the work may have come after
+ * that one's claim. Without it such a bell would be dropped.
+ */
+const DEDUPLICATION = { id: 'bell', keepLastIfActive: true };
+
+export class QueueBell implements Bell {
+  readonly #queue: BellQueue;
+  readonly #log: Log;
+  #ringing = false;
+  #again = false;
+
+  constructor(queue: BellQueue, log: Log) {
+    this.#queue = queue;
+    this.#log = log;
+  }
+
+  /** At most one ring is under way, however often this is called and however long the queue hangs. */
+  ring(): void {
+    if (this.#ringing) {
+      this.#again = true;
+      return;
+    }
+    this.#ringing = true;
+    void this.#ring().finally(() => {
+      this.#ringing = false;
+      if (this.#again) {
+        this.#again = false;
+        this.ring();
+      }
+    });
+  }
+
+  async #ring(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const giveUp = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('the queue does not answer')), GIVE_UP_MS);
+    });
+    try {
+      await Promise.race([this.#queue.add('bell', {}, { deduplication: DEDUPLICATION }), giveUp]);
+    } catch (error) {
+      // What waits is found by the sweep; ringing again at once would only hammer a queue that is away.
+      this.#again = false;
+      this.#log.warn({ error: String(error) }, 'the bell could not be rung; the sweep finds the work');
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
