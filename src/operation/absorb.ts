@@ -1,6 +1,6 @@
 /** Knowledge: how readings and answers become facts. Pure; what is unknown never overwrites what is known. */
 import { openAttempts, type Attempt, type Outcome } from './attempt.js';
-import { POSTURES, type Failure } from './failure.js';
+import { spendsBudget, type Failure } from './failure.js';
 import type { Budget, Facts, InventoryFacts, Operation, PaymentFacts, RefundFact } from './operation.js';
 import type { Observation, PaymentReading, RefundReading, ReservationReading } from './observation.js';
 import type { Step } from './step.js';
@@ -24,6 +24,8 @@ export function absorbObservation(operation: Operation, observation: Observation
   if (inventory.kind === 'present')
     facts = { ...facts, inventory: withReservation(facts.inventory, inventory.value, at) };
   if (inventory.kind === 'absent') facts = { ...facts, inventory: withoutReservation(facts.inventory, at) };
+
+  facts = withProgress(operation, facts);
 
   facts = withReadFailure(operation, facts, 'observe_payment', paymentFailure(operation, observation));
   facts = withReadFailure(
@@ -132,7 +134,7 @@ const freshBudget = (operation: Operation): Budget => ({
 
 function spend(operation: Operation, budget: Budget, failure: Failure, from: 'used' | 'reads'): Budget {
   const current = budget.generation === operation.generation ? budget : freshBudget(operation);
-  const cost = POSTURES[failure.class].spendsBudget ? 1 : 0;
+  const cost = spendsBudget(failure) ? 1 : 0;
   return {
     ...current,
     [from]: current[from] + cost,
@@ -182,14 +184,22 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
     answered_confirmation: answered,
     observed_at: at,
   };
-  const progressed = before.state !== reading.state;
   return {
     ...facts,
     payment,
     refunds:
       reading.refunds === null ? facts.refunds : listedRefunds(operation, facts.refunds, reading.refunds),
-    budget: progressed ? { ...freshBudget(operation), streak: 0 } : facts.budget,
   };
+}
+
+/** Something moved, whoever moved it: former failures no longer say what keeps the operation from converging. */
+function withProgress(operation: Operation, facts: Facts): Facts {
+  const before = operation.facts;
+  const moved =
+    before.payment.state !== facts.payment.state ||
+    before.inventory.state !== facts.inventory.state ||
+    JSON.stringify(before.refunds) !== JSON.stringify(facts.refunds);
+  return moved ? { ...facts, failure: null, budget: freshBudget(operation) } : facts;
 }
 
 /** A payment of the front end is ours only when everything that can be compared agrees. */

@@ -103,13 +103,24 @@ export function chooseKey(
   return keyIsOver ? { kind: 'fresh', ordinal: last.ordinal + 1 } : { kind: 'resend', attempt: last };
 }
 
-/** Tries of which it is not known whether they took effect: no answer or none that says, and none later on that key. */
+/**
+ * Tries of which it is not known whether they took effect: not answered, or not so that it says. A later answer to the
+ * same key settles them, and so does a later ordinal, since that is begun only when it is proved that they did nothing.
+ */
 export function openAttempts(attempts: readonly Attempt[]): Attempt[] {
   const inDoubt = (attempt: Attempt): boolean => attempt.outcome === null || attempt.outcome === 'unknown';
   return attempts.filter(
     (attempt, index) =>
       inDoubt(attempt) &&
       attempt.resolution === null &&
-      !attempts.slice(index + 1).some((later) => later.effect_key === attempt.effect_key && !inDoubt(later)),
+      !attempts
+        .slice(index + 1)
+        .some(
+          (later) =>
+            (later.effect_key === attempt.effect_key && !inDoubt(later)) ||
+            (later.step === attempt.step &&
+              later.target === attempt.target &&
+              later.ordinal > attempt.ordinal),
+        ),
   );
 }

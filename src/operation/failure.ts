@@ -51,3 +51,10 @@ export const POSTURES: Readonly<Record<FailureClass, Posture>> = {
   partial: { spendsBudget: true, then: 'backoff' },
   cancelled_by_operator: { spendsBudget: false, then: 'backoff' },
 };
+
+/** The provider still works on an earlier request of ours under the same key. */
+const IN_FLIGHT = 'idempotency_key_in_use';
+
+/** Whether a failure counts against the operation's own retry budget. Being told to wait for ourselves is none. */
+export const spendsBudget = (failure: Failure): boolean =>
+  POSTURES[failure.class].spendsBudget && failure.code !== IN_FLIGHT;

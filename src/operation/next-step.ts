@@ -69,6 +69,7 @@ function mismatchOf(operation: Operation): string | null {
   const { facts, wish, operation_id } = operation;
   const { payment } = facts;
   if (payment.state === 'none') return null;
+  if (knownReference(operation) === null) return 'The payment was seen, and its id is not recorded.';
   if (payment.operation_id !== null && payment.operation_id !== operation_id) {
     return 'The payment belongs to another operation.';
   }
@@ -100,6 +101,8 @@ const sameLines = (held: readonly Line[] | null, wanted: readonly Line[]): boole
 function createPayment(operation: Operation): Decision {
   const { wish, operation_id } = operation;
   const { amount, payment } = wish.spec;
+  // A payment that is known and was not read yet is never made a second time.
+  if (knownReference(operation) !== null) return wait('Accepted');
   return step('CreatingPayment', {
     name: 'create_payment',
     target: `payment/${wish.payment_number}`,
@@ -313,6 +316,8 @@ export function clearPayment(operation: Operation): Decision | null {
   const { facts, wish } = operation;
   switch (facts.payment.state) {
     case 'none':
+      // Known and not read yet, such as one that the front end made: it may hold money.
+      if (knownReference(operation) !== null) return wait('Cancelling');
       // A create whose answer was lost: learn its identity by the same key, so that it can be canceled.
       if (facts.unresolved?.step === 'create_payment') return createPayment(operation);
       return null;
@@ -360,10 +365,9 @@ export function clearInventory(operation: Operation, seen: Seen, policy: Policy)
   return step('ReleasingStock', { name: 'release_inventory', target: 'reservation' });
 }
 
-/** A payment that is seen has a reference: recorded, or the one that is being adopted. */
-function referenceOf(operation: Operation): string {
-  const reference = operation.provider_reference ?? operation.wish.spec.payment.reference;
-  if (reference === null)
-    throw new Error(`operation ${operation.operation_id} has a payment without a reference`);
-  return reference;
-}
+/** The payment's id: recorded, or the one that is being adopted. */
+const knownReference = (operation: Operation): string | null =>
+  operation.provider_reference ?? operation.wish.spec.payment.reference;
+
+/** Of a payment that was seen; one without an id is a mismatch, for which no step is decided. */
+const referenceOf = (operation: Operation): string => knownReference(operation) ?? '';

@@ -74,10 +74,19 @@ function paymentMayExist({ provider_reference, wish, facts }: Operation): boolea
   );
 }
 
-const untilStockIsCommitted: Rule = ({ facts: { inventory, unresolved } }) =>
-  inventory.state === 'committed' || inventory.state === 'released' || unresolved?.step === 'commit_inventory'
-    ? 'cannot change once the stock is, or may be, committed'
+const untilStockIsCommitted: Rule = ({ facts: { inventory, unresolved } }, after) => {
+  if (
+    inventory.state === 'committed' ||
+    inventory.state === 'released' ||
+    unresolved?.step === 'commit_inventory'
+  ) {
+    return 'cannot change once the stock is, or may be, committed';
+  }
+  // A reservation cannot be for nothing, and giving it up is final: the order could never have lines again.
+  return inventory.requested && after.lines.length === 0
+    ? 'cannot be emptied once stock was asked for; cancel the order instead'
     : null;
+};
 
 const appendOnly: Rule = ({ wish }, after) =>
   sameJson(after.refunds.slice(0, wish.spec.refunds.length), wish.spec.refunds)
