@@ -1,0 +1,55 @@
+/** The wiring of the API, on one screen. */
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import type { ApiDependencies, FullDependencies } from './dependencies.js';
+import { ActionsController } from './operations/actions.controller.js';
+import { JournalController } from './operations/journal.controller.js';
+import { OperationsController } from './operations/operations.controller.js';
+import { Waiters } from './operations/waiters.js';
+import { Writes } from './operations/writes.js';
+import { ProbesController } from './probes/probes.controller.js';
+import {
+  ACCOUNTS,
+  AMOUNT_PROBLEM,
+  BELL,
+  CLOCK,
+  LOGGER,
+  METRICS,
+  PLANNER,
+  POLICY,
+  READINESS,
+  STORE,
+} from './tokens.js';
+
+const value = (provide: symbol, useValue: unknown): Provider => ({ provide, useValue });
+
+const forProbes = (dependencies: ApiDependencies): Provider[] => [
+  value(READINESS, dependencies.readiness),
+  value(METRICS, dependencies.metrics),
+  value(LOGGER, dependencies.logger),
+];
+
+const forOperations = (dependencies: FullDependencies): Provider[] => [
+  value(STORE, dependencies.store),
+  value(BELL, dependencies.bell),
+  value(PLANNER, dependencies.planner),
+  value(CLOCK, dependencies.clock),
+  value(POLICY, dependencies.policy),
+  value(ACCOUNTS, dependencies.accounts),
+  value(AMOUNT_PROBLEM, dependencies.amountProblem),
+  Writes,
+  Waiters,
+];
+
+@Module({})
+export class ApiModule {
+  static with(dependencies: ApiDependencies): DynamicModule {
+    if (dependencies.role === 'probes') {
+      return { module: ApiModule, controllers: [ProbesController], providers: forProbes(dependencies) };
+    }
+    return {
+      module: ApiModule,
+      controllers: [ProbesController, OperationsController, ActionsController, JournalController],
+      providers: [...forProbes(dependencies), ...forOperations(dependencies)],
+    };
+  }
+}

@@ -1,0 +1,44 @@
+/** What the API is built from; everything that reaches outside is handed in. */
+import type { Clock } from '../clock.js';
+import type { ApiKey } from '../config.js';
+import type { Policy } from '../operation/operation.js';
+import type { Bell } from '../reconciler/bell.js';
+import type { Planner } from '../reconciler/plan.js';
+import type { OperationStore } from '../store/operation-store.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+
+/** Whether this process can do its work now. Must answer within a second or two, also when what it checks hangs. */
+export interface Readiness {
+  /** `checks`: one word for each dependency, for people. */
+  check(): Promise<{ readonly ready: boolean; readonly checks: Readonly<Record<string, string>> }>;
+}
+
+/** Why the provider cannot express an amount exactly, or null when it can. Pure. */
+export type AmountProblem = (provider: string, value: number, currency: string) => string | null;
+
+export interface ProbeDependencies {
+  /** Only /livez, /readyz and /metrics. */
+  readonly role: 'probes';
+  readonly readiness: Readiness;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+export interface FullDependencies {
+  readonly role: 'full';
+  readonly readiness: Readiness;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly store: OperationStore;
+  readonly bell: Bell;
+  readonly planner: Planner;
+  readonly clock: Clock;
+  readonly policy: Policy;
+  readonly apiKeys: readonly ApiKey[];
+  /** Names of the configured provider accounts. */
+  readonly accounts: readonly string[];
+  readonly amountProblem: AmountProblem;
+}
+
+export type ApiDependencies = ProbeDependencies | FullDependencies;

@@ -1,0 +1,11 @@
+/** Injection tokens of what is handed in; interfaces do not exist at run time. */
+export const READINESS = Symbol('Readiness');
+export const METRICS = Symbol('Metrics');
+export const LOGGER = Symbol('Logger');
+export const STORE = Symbol('OperationStore');
+export const BELL = Symbol('Bell');
+export const PLANNER = Symbol('Planner');
+export const CLOCK = Symbol('Clock');
+export const POLICY = Symbol('Policy');
+export const ACCOUNTS = Symbol('accounts');
+export const AMOUNT_PROBLEM = Symbol('AmountProblem');

@@ -1,0 +1,14 @@
+/** What the metrics say about the stored operations; read from Postgres at each scrape. */
+export interface Statistics {
+  readonly operations: ReadonlyMap<string, number>;
+  /** Operations that need a person, by reason. */
+  readonly attention: ReadonlyMap<string, number>;
+  /** How late the most overdue record is; 0 when nothing is overdue. */
+  readonly oldest_due_seconds: number;
+  /** Operations whose phase should have moved by itself and has not for long, by phase. */
+  readonly stale_progress: ReadonlyMap<string, number>;
+  /** Operations with repeated failures of one step. */
+  readonly repeated_failures: number;
+  /** Money of operations that need a person, by currency, in minor units. */
+  readonly money_at_stake: ReadonlyMap<string, number>;
+}
