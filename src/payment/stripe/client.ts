@@ -1,0 +1,48 @@
+/** Builds the Stripe SDK client the way this service needs it. */
+import http from 'node:http';
+import https from 'node:https';
+import Stripe from 'stripe';
+import { Transport } from './transport.js';
+
+export interface StripeClientOptions {
+  readonly secret: string;
+  /** Scheme, host and port of another server that speaks Stripe's language; absent: Stripe itself. */
+  readonly base?: URL;
+  /** Bounds one whole exchange with the provider. The SDK's default is 80 s, far beyond a lease. */
+  readonly timeout_ms: number;
+}
+
+/**
+ * Throws when the options cannot work, naming no secret. Resending is this service's own decision, made after a
+ * reading, so the SDK's retries are off.
+ */
+export function stripeClient({ secret, base, timeout_ms }: StripeClientOptions): Stripe {
+  const httpClient = new Transport({
+    http: new http.Agent({ keepAlive: true }),
+    https: new https.Agent({ keepAlive: true }),
+  });
+  return new Stripe(secret, {
+    ...(base && address(base)),
+    httpClient,
+    timeout: timeout_ms,
+    maxNetworkRetries: 0,
+    telemetry: false,
+  });
+}
+
+function address(base: URL): { host: string; port: string; protocol: 'http' | 'https' } {
+  if (base.protocol !== 'http:' && base.protocol !== 'https:') {
+    throw new Error('The address of the payment provider must begin with http:// or https://');
+  }
+  // The SDK builds absolute paths, so a path would be dropped without a word; credentials belong to the key.
+  if (base.pathname !== '/' || base.search !== '' || base.username !== '' || base.password !== '') {
+    throw new Error('The address of the payment provider must be a scheme, a host and a port only');
+  }
+  const protocol = base.protocol === 'http:' ? 'http' : 'https';
+  return {
+    // Node's http wants an IPv6 address without the brackets that a URL has.
+    host: base.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: base.port !== '' ? base.port : protocol === 'http' ? '80' : '443',
+    protocol,
+  };
+}
