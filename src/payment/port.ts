@@ -27,6 +27,17 @@ export interface PaymentProvider {
   observe(query: { readonly reference: string; readonly refunds: boolean }): Promise<Reading<PaymentReading>>;
 
   /**
+   * Looks for the payment that a create may have made although its answer was lost, through the provider's list of
+   * what was created in a window of time (RFC 3339, both ends included). `present` only when it carries the operation,
+   * amount and currency of `parameters`; `absent` only when the whole window was read. Never throws.
+   */
+  find(query: {
+    readonly parameters: Parameters;
+    readonly created_from: string;
+    readonly created_to: string;
+  }): Promise<Reading<PaymentReading>>;
+
+  /**
    * Sends one effect under its idempotency key and says what is known afterwards. Never throws. At most one request
    * is caused, but for the client library's own resend on a reset connection (same key).
    */

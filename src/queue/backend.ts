@@ -34,8 +34,9 @@ function redisBackend(url: string): QueueBackend {
     const connection = new Redis(url, {
       // Workers wait without end by design; everything else gives up after one try, since it is only a bell.
       maxRetriesPerRequest: options.blocking ? null : 1,
-      enableOfflineQueue: options.blocking,
       connectTimeout: 2_000,
+      // A connection that went silent (a pulled cable, a stopped server) is given up and made anew.
+      socketTimeout: options.blocking ? 30_000 : 5_000,
       retryStrategy: (times) => Math.min(100 * times, 2_000),
     });
     connection.on('error', onError);
@@ -82,12 +83,12 @@ function postgresBackend(connectionString: string): QueueBackend {
     queue(onError) {
       const queue = new classes.Queue(QUEUE, { connection, defaultJobOptions: JOB_OPTIONS });
       queue.on('error', onError);
-      return queue as unknown as BellQueue;
+      return queue;
     },
     worker(work, onError) {
       const worker = new classes.Worker(QUEUE, work, { connection, ...WORKER_OPTIONS });
       worker.on('error', onError);
-      return worker as unknown as BellWorker;
+      return worker;
     },
     async migrate() {
       const queue = new classes.Queue(QUEUE, { connection: { connectionString, migrate: true } });

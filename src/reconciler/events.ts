@@ -1,5 +1,5 @@
 /** What a pass writes to the timeline. */
-import type { Attempt, Outcome } from '../operation/attempt.js';
+import type { Attempt, Outcome, Resolution } from '../operation/attempt.js';
 import type { Status } from '../operation/operation.js';
 import { REASONS } from '../operation/reason.js';
 import type { Actor, EventDraft } from '../store/record.js';
@@ -31,12 +31,13 @@ export function interrupted(attempt: Attempt): EventDraft {
   };
 }
 
-/** The world shows the effect of a try whose answer was lost. */
-export function observed(attempt: Attempt): EventDraft {
+/** What reading showed of a try whose answer was lost. */
+export function observed(attempt: Attempt, resolution: Resolution): EventDraft {
+  const found = resolution === 'effect_observed' ? 'did take effect' : 'did not take effect';
   return {
-    type: 'effect_observed',
+    type: resolution,
     actor: SYSTEM,
-    message: `${attempt.step} did take effect: its answer was lost, the effect was read.`,
+    message: `${attempt.step} ${found}: its answer was lost, and the world was read.`,
     data: { step: attempt.step, attempt_id: attempt.attempt_id },
   };
 }

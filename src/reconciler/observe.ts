@@ -2,7 +2,9 @@
 import type { Inventory } from '../inventory/port.js';
 import type { Failure } from '../operation/failure.js';
 import type { Observation, PaymentReading, Reading, ReservationReading } from '../operation/observation.js';
-import type { Operation } from '../operation/operation.js';
+import { lostCreates, type Attempt } from '../operation/attempt.js';
+import type { Journaled, Operation } from '../operation/operation.js';
+import type { PaymentProvider } from '../payment/port.js';
 import type { LoopDependencies } from './ports.js';
 
 type Eyes = Pick<LoopDependencies, 'payments' | 'inventory' | 'clock' | 'observer'>;
@@ -14,9 +16,14 @@ export const refundsMatter = (operation: Operation): boolean =>
   operation.facts.refunds.length > 0 ||
   operation.facts.unresolved?.step === 'create_refund';
 
-export async function observe(operation: Operation, eyes: Eyes, refunds: boolean): Promise<Observation> {
+/** `attempts`: the journal, which tells of a payment whose id was lost with the answer to its creation. */
+export async function observe(
+  { operation, attempts }: Journaled,
+  eyes: Eyes,
+  refunds: boolean,
+): Promise<Observation> {
   const [payment, inventory] = await Promise.all([
-    readPayment(operation, eyes, refunds),
+    readPayment({ operation, attempts }, eyes, refunds),
     readInventory(operation, eyes.inventory),
   ]);
   return { payment, inventory, at: eyes.clock.now().toISOString() };
@@ -29,18 +36,38 @@ const ACCOUNT_MISSING: Failure = {
 };
 
 async function readPayment(
-  operation: Operation,
+  { operation, attempts }: Journaled,
   eyes: Eyes,
   refunds: boolean,
 ): Promise<Reading<PaymentReading>> {
   const provider = eyes.payments(operation.account);
   if (provider === undefined) return { kind: 'unknown', failure: ACCOUNT_MISSING };
   const reference = operation.provider_reference ?? operation.wish.spec.payment.reference;
-  // Nothing was ever created under our name: there is nothing to read.
-  if (reference === null) return { kind: 'absent' };
-  const reading = await provider.observe({ reference, refunds });
+  const reading =
+    reference === null
+      ? await findLost(lostCreates(attempts, eyes.clock.now()), provider)
+      : await provider.observe({ reference, refunds });
+  if (reading === null) return { kind: 'absent' };
   eyes.observer.request(operation.account, 'observe_payment', reading.kind);
   return reading;
+}
+
+/** The clocks of the provider and of the database agree within this, and a request does not travel longer. */
+const WINDOW_MS = 120_000;
+
+/** Null: nothing was ever created under our name, so there is nothing to look for. */
+async function findLost(
+  lost: readonly Attempt[],
+  provider: PaymentProvider,
+): Promise<Reading<PaymentReading> | null> {
+  const [first] = lost;
+  if (first === undefined) return null;
+  const times = lost.map((attempt) => Date.parse(attempt.started_at));
+  return provider.find({
+    parameters: first.parameters,
+    created_from: new Date(Math.min(...times) - WINDOW_MS).toISOString(),
+    created_to: new Date(Math.max(...times) + WINDOW_MS).toISOString(),
+  });
 }
 
 async function readInventory(

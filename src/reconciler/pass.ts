@@ -6,12 +6,18 @@ import {
   effectSeen,
   type Known,
 } from '../operation/absorb.js';
-import { openAttempts, type Attempt, type Outcome } from '../operation/attempt.js';
+import {
+  lostCreates,
+  openAttempts,
+  type Attempt,
+  type Outcome,
+  type Resolution,
+} from '../operation/attempt.js';
 import { nextStatus } from '../operation/next-status.js';
 import type { Facts, Operation, Policy, Status } from '../operation/operation.js';
 import type { Observation } from '../operation/observation.js';
 import type { Step } from '../operation/step.js';
-import type { Claim } from '../store/pass-store.js';
+import type { Claim, Entry } from '../store/pass-store.js';
 import type { EventDraft } from '../store/record.js';
 import * as events from './events.js';
 
@@ -25,7 +31,7 @@ export interface Pass {
   readonly written: Pick<Operation, 'facts' | 'status' | 'provider_reference'>;
   /** An answer that is not written yet. */
   readonly completed: { readonly attempt_id: string; readonly outcome: Outcome } | null;
-  readonly observed: readonly string[];
+  readonly resolved: Entry['resolved'];
   readonly events: readonly EventDraft[];
 }
 
@@ -42,7 +48,7 @@ export function beginPass(claim: Claim): Pass {
     attempts,
     written: record,
     completed: null,
-    observed: [],
+    resolved: [],
     // Told once: afterwards the facts carry the doubt.
     events: already === null ? unanswered.slice(0, 1).map(events.interrupted) : [],
   };
@@ -50,19 +56,31 @@ export function beginPass(claim: Claim): Pass {
 
 const withKnown = (operation: Operation, known: Known): Operation => ({ ...operation, ...known });
 
-export function withObservation(pass: Pass, observation: Observation): Pass {
+/** `now`: on which clock the keys of lost creates are over. */
+export function withObservation(pass: Pass, observation: Observation, now: Date): Pass {
   const known = absorbObservation(pass.operation, observation);
   const operation = withKnown(pass.operation, known);
-  const seen = openAttempts(pass.attempts).filter(
-    (attempt) =>
-      !pass.observed.includes(attempt.attempt_id) &&
-      effectSeen(attempt, known.facts, known.provider_reference, operation),
+  const open = openAttempts(pass.attempts);
+  const seen = open.filter((attempt) =>
+    effectSeen(attempt, known.facts, known.provider_reference, operation),
   );
+  if (seen.length > 0) return resolved({ ...pass, operation }, seen, 'effect_observed');
+  // A lost payment was looked for and is not there: see observe.
+  const refuted = observation.payment.kind === 'absent' ? lostCreates(pass.attempts, now) : [];
+  if (refuted.length === 0) return { ...pass, operation };
+  const facts = { ...operation.facts, unresolved: null };
+  return resolved({ ...pass, operation: { ...operation, facts } }, refuted, 'no_effect_observed');
+}
+
+function resolved(pass: Pass, attempts: readonly Attempt[], resolution: Resolution): Pass {
+  const ids = new Set(attempts.map((attempt) => attempt.attempt_id));
   return {
     ...pass,
-    operation,
-    observed: [...pass.observed, ...seen.map((attempt) => attempt.attempt_id)],
-    events: [...pass.events, ...seen.map(events.observed)],
+    attempts: pass.attempts.map((attempt) =>
+      ids.has(attempt.attempt_id) ? { ...attempt, resolution } : attempt,
+    ),
+    resolved: [...pass.resolved, ...[...ids].map((attempt_id) => ({ attempt_id, resolution }))],
+    events: [...pass.events, ...attempts.map((attempt) => events.observed(attempt, resolution))],
   };
 }
 
@@ -87,7 +105,7 @@ export function withOutcome(pass: Pass, step: Step, attempt: Attempt, outcome: O
 
 /** The status that follows from what is known now, with the events that tell of its changes. */
 export function withStatus(pass: Pass, now: Date, policy: Policy): Pass {
-  const status = nextStatus(pass.operation, now, policy);
+  const status = { ...nextStatus(pass.operation, now, policy), observed_version: pass.operation.generation };
   return {
     ...pass,
     operation: { ...pass.operation, status },

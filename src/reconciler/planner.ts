@@ -26,8 +26,8 @@ export class ReadingPlanner implements Planner {
     if (record === null) return null;
     const attempts = await this.#store.attempts(operationId);
     const pass = beginPass({ row: '', fencing_token: 0, record, attempts });
-    const observation = await observe(pass.operation, this.#eyes, true);
-    const { operation } = withObservation(pass, observation);
+    const observation = await observe(pass, this.#eyes, true);
+    const { operation } = withObservation(pass, observation, this.#eyes.clock.now());
     const seen = {
       payment: paymentFailure(pass.operation, observation) === null,
       inventory: observation.inventory.kind !== 'unknown',

@@ -52,9 +52,9 @@ interface Look {
 
 async function lookAt(pass: Pass, loop: LoopDependencies, wantRefunds: boolean): Promise<Look> {
   const refunds = wantRefunds || refundsMatter(pass.operation);
-  const observation = await observe(pass.operation, loop, refunds);
+  const observation = await observe(pass, loop, refunds);
   return {
-    pass: withObservation(pass, observation),
+    pass: withObservation(pass, observation, loop.clock.now()),
     seen: {
       payment: paymentFailure(pass.operation, observation) === null,
       inventory: observation.inventory.kind !== 'unknown',
@@ -101,7 +101,7 @@ function adopted(pass: Pass, recorded: Recorded): Pass {
     resource_version: recorded.resource_version,
     written: { facts, status, provider_reference },
     completed: null,
-    observed: [],
+    resolved: [],
     events: [],
   };
 }
@@ -203,7 +203,7 @@ async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): P
     provider_reference: operation.provider_reference,
     changed: isChanged(pass),
     completed: pass.completed,
-    observed: pass.observed,
+    resolved: pass.resolved,
     events: pass.events,
     next,
   };

@@ -30,8 +30,11 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** Our statements take milliseconds; one that takes so long waits for something that does not come. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-/** SQLSTATE classes that say "not now" rather than "not so": connection, resources, operator intervention. */
-const UNAVAILABLE_STATES = /^(08|53|57P)/;
+/** SQLSTATEs that say "not now" rather than "not so": connection, resources, an operator, a schema yet to be made. */
+const UNAVAILABLE_STATES = /^(08|53|57P|42P01)/;
+/** What pg says without a code when a connection is lost or cannot be had in time. */
+const UNAVAILABLE_MESSAGES =
+  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error/i;
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -155,20 +158,22 @@ const MIGRATION_LOCK = 0x6f72646572;
 
 function translated(error: unknown): unknown {
   const driver: unknown = error instanceof QueryFailedError ? error.driverError : error;
-  const code = driver instanceof Error && 'code' in driver ? String(driver.code) : '';
-  const message = driver instanceof Error ? driver.message : '';
+  const { code, message } = described(driver);
   const away =
-    UNAVAILABLE_STATES.test(code) ||
-    UNAVAILABLE_CODES.has(code) ||
-    /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error/i.test(
-      message,
-    );
+    UNAVAILABLE_STATES.test(code) || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGES.test(message);
   return away ? new StoreUnavailable(driver) : driver;
 }
 
 /** The name of the constraint that a statement ran into, or null. */
 export function violatedConstraint(error: unknown): string | null {
-  return error instanceof Error && 'code' in error && error.code === '23505' && 'constraint' in error
-    ? String(error.constraint)
-    : null;
+  const { code, constraint } = described(error);
+  return code === '23505' ? constraint : null;
+}
+
+/** The members that tell errors apart, whatever made them: pg, Node, or another realm than this one. */
+function described(error: unknown): { code: string; message: string; constraint: string } {
+  const members =
+    typeof error === 'object' && error !== null ? (error as Readonly<Record<string, unknown>>) : {};
+  const text = (name: string): string => (typeof members[name] === 'string' ? members[name] : '');
+  return { code: text('code'), message: text('message'), constraint: text('constraint') };
 }

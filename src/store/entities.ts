@@ -1,7 +1,7 @@
 /** Rows as TypeORM reads them; member names are the column names, so raw rows have the same shape. */
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { Failure } from '../operation/failure.js';
-import type { OutcomeKind, Parameters, Shown, StepName } from '../operation/attempt.js';
+import type { OutcomeKind, Parameters, Resolution, Shown, StepName } from '../operation/attempt.js';
 import type { CancellationRequest, Facts, Status, Wish } from '../operation/operation.js';
 import type { Spec } from '../operation/spec.js';
 import type { Actor } from './record.js';
@@ -54,7 +54,7 @@ export class OperationAttemptRow {
   @Column('jsonb', { nullable: true }) failure!: Failure | null;
   @Column('jsonb', { nullable: true }) shown!: Shown | null;
   @Column('text', { nullable: true }) request_id!: string | null;
-  @Column('text', { nullable: true }) resolution!: 'effect_observed' | null;
+  @Column('text', { nullable: true }) resolution!: Resolution | null;
 }
 
 @Entity('operation_events')

@@ -6,7 +6,7 @@ import type { Database } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toRecord } from './mapping.js';
 import type { EventDraft, JournalAttempt, OperationRecord } from './record.js';
-import type { Outcome, Parameters, StepName } from '../operation/attempt.js';
+import type { Outcome, Parameters, Resolution, StepName } from '../operation/attempt.js';
 import type { Facts, Status } from '../operation/operation.js';
 
 /** A record under our lease, with its journal. */
@@ -41,8 +41,8 @@ export interface Entry {
   readonly changed: boolean;
   /** The answer to the attempt that was open; kept even when the lease was lost. */
   readonly completed: { readonly attempt_id: string; readonly outcome: Outcome } | null;
-  /** Attempts whose effect was observed although their answer was lost. */
-  readonly observed: readonly string[];
+  /** What was observed of attempts whose answer is lost. */
+  readonly resolved: readonly { readonly attempt_id: string; readonly resolution: Resolution }[];
   readonly events: readonly EventDraft[];
   /** Either the next effect, with a lease renewed for so long, or the end of the pass. */
   readonly next:
@@ -96,7 +96,7 @@ WITH input AS (
     "row" bigint, worker text, fencing_token bigint, resource_version bigint, generation integer,
     facts jsonb, status jsonb, provider_reference text, changed boolean,
     attempt_id bigint, outcome text, key_spent boolean, failure jsonb, shown jsonb, request_id text,
-    observed bigint[], events json, intent json, lease_ms float8, look_in_ms float8)
+    resolved json, events json, intent json, lease_ms float8, look_in_ms float8)
 ), completed AS (
   UPDATE operation_attempts a
   SET completed_at = clock_timestamp(), outcome = i.outcome, key_spent = i.key_spent, failure = i.failure,
@@ -134,9 +134,10 @@ WITH input AS (
   FROM input i JOIN written w ON w.id = i."row" AND w.may_send
   RETURNING *
 ), resolved AS (
-  UPDATE operation_attempts a SET resolution = 'effect_observed'
-  FROM input i JOIN written w ON w.id = i."row"
-  WHERE a.operation = i."row" AND a.attempt_id = ANY (i.observed)
+  UPDATE operation_attempts a SET resolution = r.resolution
+  FROM input i JOIN written w ON w.id = i."row",
+    LATERAL json_to_recordset(i.resolved) AS r(attempt_id bigint, resolution text)
+  WHERE a.operation = i."row" AND a.attempt_id = r.attempt_id
 ), told AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
   SELECT i."row", clock_timestamp(), e.type, e.actor->>'kind', e.actor->>'name', e.message, e.data
@@ -221,7 +222,7 @@ function toInput(entry: Entry): Record<string, unknown> {
       outcome?.request_id ??
       (outcome !== undefined && 'failure' in outcome ? outcome.failure.request_id : null) ??
       null,
-    observed: entry.observed.map(Number),
+    resolved: entry.resolved,
     events: entry.events,
     intent: entry.next.kind === 'intent' ? entry.next.intent : null,
     lease_ms: entry.next.kind === 'intent' ? entry.next.lease_ms : null,

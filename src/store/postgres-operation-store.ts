@@ -2,7 +2,7 @@
 import { Brackets, In } from 'typeorm';
 import type { Database } from './database.js';
 import { violatedConstraint } from './database.js';
-import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
+import { type OperationAttemptRow, type OperationEventRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toEvent, toRecord } from './mapping.js';
 import { NO_FACTS } from '../operation/operation.js';
 import type { OperationStore } from './operation-store.js';

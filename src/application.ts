@@ -1,0 +1,234 @@
+/** The wiring, on one screen: what a process of each role consists of, how it starts and how it stops. */
+import { randomUUID } from 'node:crypto';
+import { createApi } from './api/create-api.js';
+import type { ApiDependencies, Readiness } from './api/dependencies.js';
+import { systemClock } from './clock.js';
+import type { Config } from './config.js';
+import { HttpInventory } from './inventory/http/http-inventory.js';
+import type { Policy } from './operation/operation.js';
+import { stripeClient } from './payment/stripe/client.js';
+import { amountProblem } from './payment/stripe/money.js';
+import { StripeProvider } from './payment/stripe/stripe-provider.js';
+import { queueBackend } from './queue/backend.js';
+import { ClockWork } from './queue/clock-work.js';
+import { QueueBell } from './queue/queue-bell.js';
+import type { Bell } from './reconciler/bell.js';
+import { ReadingPlanner } from './reconciler/planner.js';
+import type { LoopDependencies } from './reconciler/ports.js';
+import { Sweep } from './reconciler/sweep.js';
+import { Database } from './store/database.js';
+import { PassStore } from './store/pass-store.js';
+import { PostgresOperationStore } from './store/postgres-operation-store.js';
+import { collectStatistics } from './store/statistics.js';
+import type { Logger } from './telemetry/logger.js';
+import { Metrics } from './telemetry/metrics.js';
+
+/** Fewer accounts than one are not possible, and more come from a file of their own. */
+const DEFAULT_ACCOUNT = 'default';
+/** Between tries of a start that waits for Postgres. */
+const START_PAUSE_MS = 500;
+/** A dependency that needs longer to say that it is there is not there. */
+const PROBE_PATIENCE_MS = 1_000;
+/** Settled records are watched for so long: refunds fail and chargebacks arrive late. */
+const WATCH_MS = 180 * 86_400_000;
+
+export interface Application {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+export function policyOf(config: Config): Policy {
+  return {
+    retry_limit: config.RETRY_LIMIT,
+    backoff_base_ms: config.BACKOFF_BASE_MS,
+    backoff_max_ms: config.BACKOFF_MAX_MS,
+    resync_interval_ms: config.RESYNC_INTERVAL_MS,
+    payment_deadline_ms: config.PAYMENT_DEADLINE_MS,
+    watch_ms: WATCH_MS,
+    inventory: config.INVENTORY_URL !== undefined,
+  };
+}
+
+/** Listens at once, whatever is away; works as soon as what it needs is there. */
+export async function startApplication(config: Config, logger: Logger): Promise<Application> {
+  const worker = config.ROLE !== 'api';
+  const database = new Database({
+    url: config.DATABASE_URL,
+    on_connection_lost: (error) => logger.warn({ err: error }, 'an idle database connection was lost'),
+  });
+  const backend = queueBackend({ redis: config.REDIS_URL, database: config.DATABASE_URL });
+  const metrics = new Metrics(() => collectStatistics(database));
+  const loop = loopOf(config, database, metrics, logger);
+  const queue = backend.queue((error) => logger.debug({ err: error }, 'the queue connection failed'));
+  const queueBell = new QueueBell(queue, logger);
+  const sweep = worker
+    ? new Sweep(loop, queueBell, {
+        concurrency: config.WORKER_CONCURRENCY,
+        interval_ms: config.SWEEP_INTERVAL_MS,
+      })
+    : null;
+  let draining = false;
+  let clockWork: ClockWork | null = null;
+
+  const readiness: Readiness = {
+    async check() {
+      const [postgres, schema, redis] = await Promise.all([
+        within(database.query('SELECT 1').then(() => 'ok')),
+        within(database.pendingMigrations().then((pending) => (pending.length === 0 ? 'ok' : 'behind'))),
+        within(backend.ping().then(() => 'ok')),
+      ]);
+      // The API stores wishes without the queue; a worker without it is late, which its operator should see.
+      const ready = !draining && postgres === 'ok' && schema === 'ok' && (!worker || redis === 'ok');
+      return { ready, checks: { postgres, schema, queue: redis, process: draining ? 'draining' : 'ok' } };
+    },
+  };
+  const api = await createApi(
+    apiDependencies(config, { database, metrics, logger, readiness, loop, sweep, queueBell }),
+  );
+  await api.listen(config.PORT, config.HOST);
+  const { port } = api.getHttpServer().address() as { port: number };
+  logger.info({ port, role: config.ROLE, queue: backend.kind }, 'listening');
+
+  const started = (async () => {
+    while (!draining && !(await prepared(config, database, backend, logger))) await pause(START_PAUSE_MS);
+    if (draining || sweep === null) return;
+    const { SWEEP_INTERVAL_MS: interval_ms } = config;
+    clockWork = new ClockWork({
+      backend,
+      queue,
+      interval_ms,
+      tick: () => sweep.tick(),
+      clock: systemClock,
+      log: logger,
+    });
+    await sweep.tick().catch((error: unknown) => logger.warn({ err: error }, 'the first sweep failed'));
+  })();
+
+  return {
+    port,
+    async stop() {
+      draining = true;
+      await started;
+      // The API answers what it has begun while passes finish their calls; then nobody uses the connections.
+      await Promise.all([api.close(), sweep?.drain(), within(clockWork?.close() ?? Promise.resolve(''))]);
+      await within(queue.close());
+      await backend.close();
+      await database.close();
+    },
+  };
+}
+
+/** True when the schema is as this code needs it; `all` brings it up by itself. */
+async function prepared(
+  config: Config,
+  database: Database,
+  backend: ReturnType<typeof queueBackend>,
+  logger: Logger,
+): Promise<boolean> {
+  try {
+    if (config.ROLE === 'all') await migrate(database, backend);
+    return (await database.pendingMigrations()).length === 0;
+  } catch (error) {
+    logger.warn({ err: error }, 'waiting for the database');
+    return false;
+  }
+}
+
+/** Brings the schemas up and returns what was run. */
+export async function migrate(
+  database: Database,
+  backend: ReturnType<typeof queueBackend>,
+): Promise<string[]> {
+  const ran = await database.migrate();
+  await backend.migrate();
+  return ran;
+}
+
+function loopOf(config: Config, database: Database, metrics: Metrics, logger: Logger): LoopDependencies {
+  const client = stripeClient({
+    secret: config.STRIPE_SECRET_KEY,
+    timeout_ms: config.PROVIDER_TIMEOUT_MS,
+    ...(config.STRIPE_API_BASE === undefined ? {} : { base: new URL(config.STRIPE_API_BASE) }),
+  });
+  const provider = new StripeProvider(client, { automatic_methods: config.STRIPE_AUTOMATIC_METHODS });
+  const inventory =
+    config.INVENTORY_URL === undefined
+      ? null
+      : new HttpInventory({ base: new URL(config.INVENTORY_URL), timeout_ms: config.PROVIDER_TIMEOUT_MS });
+  return {
+    store: new PassStore(database),
+    payments: (account) => (account === DEFAULT_ACCOUNT ? provider : undefined),
+    inventory,
+    clock: systemClock,
+    policy: policyOf(config),
+    worker: `${config.ROLE}-${randomUUID()}`,
+    lease_ms: config.LEASE_MS,
+    provider_timeout_ms: config.PROVIDER_TIMEOUT_MS,
+    log: logger,
+    observer: {
+      request: (account, step, outcome) => metrics.providerRequests.inc({ account, step, outcome }),
+      effect: (step, outcome) => metrics.effects.inc({ step, outcome }),
+      pass: (seconds) => metrics.reconcileSeconds.observe(seconds),
+      settled: (seconds) => metrics.settleSeconds.observe(seconds),
+    },
+  };
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly readiness: Readiness;
+  readonly loop: LoopDependencies;
+  readonly sweep: Sweep | null;
+  readonly queueBell: Bell;
+}
+
+function apiDependencies(config: Config, parts: Parts): ApiDependencies {
+  const { database, metrics, logger, readiness, loop, sweep, queueBell } = parts;
+  if (config.ROLE === 'worker') return { role: 'probes', readiness, metrics, logger };
+  const store = new PostgresOperationStore(database);
+  return {
+    role: 'full',
+    readiness,
+    metrics,
+    logger,
+    store,
+    bell: sweep === null ? queueBell : nearBell(sweep, queueBell, logger),
+    planner: new ReadingPlanner(store, loop),
+    clock: systemClock,
+    policy: loop.policy,
+    apiKeys: config.API_KEYS,
+    accounts: [DEFAULT_ACCOUNT],
+    amountProblem: (_provider, value, currency) => amountProblem(value, currency),
+  };
+}
+
+/** A process that also works need not go through the queue to wake itself; what it has no room for, others are told. */
+function nearBell(sweep: Sweep, far: Bell, logger: Logger): Bell {
+  return {
+    ring() {
+      if (sweep.room <= 0) return far.ring();
+      sweep
+        .tick()
+        .catch((error: unknown) => logger.warn({ err: error }, 'claiming failed; the next tick tries again'));
+    },
+  };
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The answer, or `away` when it does not come in time. */
+async function within(answer: Promise<unknown>): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('away'), PROBE_PATIENCE_MS);
+  });
+  try {
+    return String(await Promise.race([answer, late]));
+  } catch {
+    return 'away';
+  } finally {
+    clearTimeout(timer);
+  }
+}
