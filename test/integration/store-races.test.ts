@@ -59,7 +59,7 @@ describe('conditional writes', () => {
     provider_reference: null,
     changed: false,
     completed: null,
-    observed: [],
+    resolved: [],
     events: [],
     next: { kind: 'release', look_in_ms: 1_000_000 },
     ...patch,

@@ -52,7 +52,7 @@ describe('the representation', () => {
       status: {
         phase: 'accepted',
         condition: 'Accepted',
-        observed_version: 1,
+        observed_version: 0,
         provider_reference: null,
         next_attempt_at: null,
         task: null,
