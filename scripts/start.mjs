@@ -83,5 +83,5 @@ See what became of it, and what the provider's books say:
   curl -s ${as(product.keys.checkout)} ${product.url}/v1/operations/my-order-1/events
   curl -s '${sandbox.url}/_sandbox/ledger?operation_id=my-order-1'
 What support sees:
-  curl -s ${as(product.keys.support)} ${product.url}/v1/attention`);
+  curl -s ${as(product.keys.support)} '${product.url}/v1/operations?attention=true'`);
 }

@@ -8,14 +8,17 @@ import { HttpInventory } from './inventory/http/http-inventory.js';
 import type { Policy } from './operation/operation.js';
 import { stripeClient } from './payment/stripe/client.js';
 import { amountProblem } from './payment/stripe/money.js';
+import type { PaymentProvider } from './payment/port.js';
 import { StripeProvider } from './payment/stripe/stripe-provider.js';
 import { queueBackend } from './queue/backend.js';
 import { ClockWork } from './queue/clock-work.js';
 import { QueueBell } from './queue/queue-bell.js';
 import type { Bell } from './reconciler/bell.js';
+import { Accounts } from './reconciler/accounts.js';
 import { ReadingPlanner } from './reconciler/planner.js';
 import type { LoopDependencies } from './reconciler/ports.js';
 import { Sweep } from './reconciler/sweep.js';
+import { AccountStore } from './store/account-store.js';
 import { Database } from './store/database.js';
 import { PassStore } from './store/pass-store.js';
 import { PostgresOperationStore } from './store/postgres-operation-store.js';
@@ -23,8 +26,8 @@ import { collectStatistics } from './store/statistics.js';
 import type { Logger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
 
-/** Fewer accounts than one are not possible, and more come from a file of their own. */
-const DEFAULT_ACCOUNT = 'default';
+/** A plain order takes a create and a confirm; one that is resumed takes a reading as well. */
+const REQUESTS_PER_PASS = 3;
 /** Between tries of a start that waits for Postgres. */
 const START_PAUSE_MS = 500;
 /** A dependency that needs longer to say that it is there is not there. */
@@ -118,7 +121,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   };
 }
 
-/** True when the schema is as this code needs it; `all` brings it up by itself. */
+/** True when the schema is as this code needs it and the accounts are known; `all` brings it up by itself. */
 async function prepared(
   config: Config,
   database: Database,
@@ -127,7 +130,9 @@ async function prepared(
 ): Promise<boolean> {
   try {
     if (config.ROLE === 'all') await migrate(database, backend);
-    return (await database.pendingMigrations()).length === 0;
+    if ((await database.pendingMigrations()).length > 0) return false;
+    await new AccountStore(database).register([...config.accounts.keys()]);
+    return true;
   } catch (error) {
     logger.warn({ err: error }, 'waiting for the database');
     return false;
@@ -145,19 +150,24 @@ export async function migrate(
 }
 
 function loopOf(config: Config, database: Database, metrics: Metrics, logger: Logger): LoopDependencies {
-  const client = stripeClient({
-    secret: config.STRIPE_SECRET_KEY,
-    timeout_ms: config.PROVIDER_TIMEOUT_MS,
-    ...(config.STRIPE_API_BASE === undefined ? {} : { base: new URL(config.STRIPE_API_BASE) }),
-  });
-  const provider = new StripeProvider(client, { automatic_methods: config.STRIPE_AUTOMATIC_METHODS });
+  const providers = new Map<string, PaymentProvider>();
+  for (const [name, { secret, base }] of config.accounts) {
+    const server = base === undefined ? {} : { base: new URL(base) };
+    const client = stripeClient({ secret, timeout_ms: config.PROVIDER_TIMEOUT_MS, ...server });
+    providers.set(name, new StripeProvider(client, { automatic_methods: config.STRIPE_AUTOMATIC_METHODS }));
+  }
   const inventory =
     config.INVENTORY_URL === undefined
       ? null
       : new HttpInventory({ base: new URL(config.INVENTORY_URL), timeout_ms: config.PROVIDER_TIMEOUT_MS });
   return {
     store: new PassStore(database),
-    payments: (account) => (account === DEFAULT_ACCOUNT ? provider : undefined),
+    accounts: new Accounts({
+      store: new AccountStore(database),
+      providers,
+      ceiling: config.PROVIDER_RATE_LIMIT / REQUESTS_PER_PASS,
+      log: logger,
+    }),
     inventory,
     clock: systemClock,
     policy: policyOf(config),
@@ -199,7 +209,7 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     clock: systemClock,
     policy: loop.policy,
     apiKeys: config.API_KEYS,
-    accounts: [DEFAULT_ACCOUNT],
+    accounts: [...config.accounts.keys()],
     amountProblem: (_provider, value, currency) => amountProblem(value, currency),
   };
 }

@@ -1,5 +1,12 @@
 /** The only reader of the environment: one schema, all errors at once. */
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+
+/** What an operation belongs to that names no account. */
+export const DEFAULT_ACCOUNT = 'default';
+
+/** As it may stand in a URL and in a metric's label. */
+const AccountName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, { error: 'is no account name' });
 
 export const SCOPES = ['checkout', 'support', 'support_lead', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -62,13 +69,15 @@ const Environment = z.object({
   /** Loopback unless a deployment says otherwise. */
   HOST: z.string().default('127.0.0.1'),
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
-  STRIPE_SECRET_KEY: z.string().min(1),
+  STRIPE_SECRET_KEY: z.string().min(1).optional(),
   STRIPE_WEBHOOK_SECRET: z.string().min(1).optional(),
   STRIPE_API_BASE: url('http:', 'https:').optional(),
   STRIPE_AUTOMATIC_METHODS: z
     .enum(['true', 'false'])
     .default('true')
     .transform((text) => text === 'true'),
+  /** JSON: name → {provider, secret, webhook_secret, base}, where there is more than the default account. */
+  ACCOUNTS_FILE: z.string().min(1).optional(),
   INVENTORY_URL: url('http:', 'https:').optional(),
   API_KEYS: ApiKeys.default([]),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
@@ -89,6 +98,8 @@ const Environment = z.object({
   RETRY_LIMIT: z.coerce.number().int().min(1).max(1000).default(8),
   BACKOFF_BASE_MS: milliseconds(1_000),
   BACKOFF_MAX_MS: milliseconds(300_000),
+  /** Requests a second that the provider allows an account; used after an outage or a throttle. Stripe: 100 live. */
+  PROVIDER_RATE_LIMIT: z.coerce.number().min(1).max(100_000).default(80),
   /** Orders in work at once per process; each holds no database connection while it waits for the provider. */
   WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
   /** Unpaid orders are given up after a day. */
@@ -96,7 +107,22 @@ const Environment = z.object({
   /** How long a stopping process may take to finish calls that are under way. */
   SHUTDOWN_GRACE_MS: milliseconds(25_000),
 });
-export type Config = z.infer<typeof Environment> & { readonly LEASE_MS: number };
+
+/** One provider account as configured: by the STRIPE_… variables (`default`) or in ACCOUNTS_FILE. */
+const AccountConfig = z.strictObject({
+  provider: z.literal('stripe'),
+  secret: z.string().min(1),
+  /** Several while a secret is being rotated. */
+  webhook_secret: z.union([z.string().min(1), z.array(z.string().min(1))]).optional(),
+  base: url('http:', 'https:').optional(),
+});
+export type AccountConfig = z.infer<typeof AccountConfig>;
+const AccountsFile = z.record(AccountName, AccountConfig);
+
+export type Config = z.infer<typeof Environment> & {
+  readonly LEASE_MS: number;
+  readonly accounts: ReadonlyMap<string, AccountConfig>;
+};
 
 /** For our own work around two timeouts: two statements and a claim, each far below 100 ms. */
 const LEASE_MARGIN_MS = 500;
@@ -110,7 +136,46 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (LEASE_MS < 2 * PROVIDER_TIMEOUT_MS + LEASE_MARGIN_MS) {
     throw configurationError([`LEASE_MS: must be at least 2 × PROVIDER_TIMEOUT_MS + ${LEASE_MARGIN_MS}`]);
   }
-  return { ...parsed.data, LEASE_MS };
+  return { ...parsed.data, LEASE_MS, accounts: accountsOf(parsed.data) };
+}
+
+/** The account of the STRIPE_… variables, and those of the file. */
+function accountsOf(environment: z.infer<typeof Environment>): ReadonlyMap<string, AccountConfig> {
+  const { STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, STRIPE_API_BASE, ACCOUNTS_FILE } = environment;
+  const accounts = new Map<string, AccountConfig>();
+  if (STRIPE_SECRET_KEY !== undefined) {
+    accounts.set(DEFAULT_ACCOUNT, {
+      provider: 'stripe',
+      secret: STRIPE_SECRET_KEY,
+      ...(STRIPE_WEBHOOK_SECRET === undefined ? {} : { webhook_secret: STRIPE_WEBHOOK_SECRET.split(',') }),
+      ...(STRIPE_API_BASE === undefined ? {} : { base: STRIPE_API_BASE }),
+    });
+  }
+  for (const [name, account] of Object.entries(
+    ACCOUNTS_FILE === undefined ? {} : readAccounts(ACCOUNTS_FILE),
+  )) {
+    if (accounts.has(name))
+      throw configurationError([`ACCOUNTS_FILE: ${name} is given by STRIPE_SECRET_KEY already`]);
+    accounts.set(name, account);
+  }
+  if (accounts.size === 0)
+    throw configurationError(['STRIPE_SECRET_KEY: is needed, or accounts in ACCOUNTS_FILE']);
+  return accounts;
+}
+
+/** Values are never shown: they are secrets. */
+function readAccounts(path: string): z.infer<typeof AccountsFile> {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it cannot be read';
+    throw configurationError([`ACCOUNTS_FILE: ${reason}`]);
+  }
+  const parsed = AccountsFile.safeParse(content);
+  if (!parsed.success)
+    throw configurationError(problemsOf(parsed.error).map((problem) => `ACCOUNTS_FILE: ${problem}`));
+  return parsed.data;
 }
 
 /** What `node . migrate` needs. Throws like readConfig. */

@@ -12,6 +12,11 @@ export interface PaymentCall {
   readonly parameters: Parameters;
 }
 
+export interface AccountIdentity {
+  readonly identity: string | null;
+  readonly livemode: boolean | null;
+}
+
 export interface PaymentProvider {
   /**
    * The exact wire parameters of a step, as JSON. Pure: same step, same result. They are stored before the first
@@ -25,6 +30,12 @@ export interface PaymentProvider {
    * so for this id; whether that is believed is not decided here.
    */
   observe(query: { readonly reference: string; readonly refunds: boolean }): Promise<Reading<PaymentReading>>;
+
+  /**
+   * Whose account the key opens, and whether it is live. `absent`: the provider does not tell (a restricted key, a peer
+   * without that route), so the account stays unverified. Never throws.
+   */
+  identify(): Promise<Reading<AccountIdentity>>;
 
   /**
    * Looks for the payment that a create may have made although its answer was lost, through the provider's list of

@@ -7,7 +7,7 @@ import type { Journaled, Operation } from '../operation/operation.js';
 import type { PaymentProvider } from '../payment/port.js';
 import type { LoopDependencies } from './ports.js';
 
-type Eyes = Pick<LoopDependencies, 'payments' | 'inventory' | 'clock' | 'observer'>;
+type Eyes = Pick<LoopDependencies, 'accounts' | 'inventory' | 'clock' | 'observer'>;
 
 /** Refunds are listed where they can matter: wanted, seen before, or owed by a cancellation. */
 export const refundsMatter = (operation: Operation): boolean =>
@@ -40,8 +40,10 @@ async function readPayment(
   eyes: Eyes,
   refunds: boolean,
 ): Promise<Reading<PaymentReading>> {
-  const provider = eyes.payments(operation.account);
+  const provider = eyes.accounts.provider(operation.account);
   if (provider === undefined) return { kind: 'unknown', failure: ACCOUNT_MISSING };
+  const refusal = await eyes.accounts.admit(operation.account);
+  if (refusal !== null) return { kind: 'unknown', failure: refusal };
   const reference = operation.provider_reference ?? operation.wish.spec.payment.reference;
   const reading =
     reference === null
@@ -49,7 +51,7 @@ async function readPayment(
       : await provider.observe({ reference, refunds });
   if (reading === null) return { kind: 'absent' };
   eyes.observer.request(operation.account, 'observe_payment', reading.kind);
-  return reading;
+  return eyes.accounts.read(operation.account, operation.operation_id, reading);
 }
 
 /** The clocks of the provider and of the database agree within this, and a request does not travel longer. */

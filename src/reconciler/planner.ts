@@ -10,7 +10,7 @@ import { beginPass, withObservation } from './pass.js';
 import type { Plan, Planner } from './plan.js';
 import type { LoopDependencies } from './ports.js';
 
-type Eyes = Pick<LoopDependencies, 'payments' | 'inventory' | 'clock' | 'observer' | 'policy'>;
+type Eyes = Pick<LoopDependencies, 'accounts' | 'inventory' | 'clock' | 'observer' | 'policy'>;
 
 export class ReadingPlanner implements Planner {
   readonly #store: OperationStore;

@@ -3,8 +3,8 @@ import type { Clock } from '../clock.js';
 import type { Inventory } from '../inventory/port.js';
 import type { OutcomeKind, StepName } from '../operation/attempt.js';
 import type { Policy } from '../operation/operation.js';
-import type { PaymentProvider } from '../payment/port.js';
 import type { PassStore } from '../store/pass-store.js';
+import type { Accounts } from './accounts.js';
 
 /** Structured log lines; members are safe to show. */
 export interface Log {
@@ -24,8 +24,7 @@ export interface LoopObserver {
 
 export interface LoopDependencies {
   readonly store: PassStore;
-  /** The provider of an account, or undefined for one that is not configured here. */
-  readonly payments: (account: string) => PaymentProvider | undefined;
+  readonly accounts: Accounts;
   /** Null: no warehouse is configured. */
   readonly inventory: Inventory | null;
   readonly clock: Clock;

@@ -127,7 +127,7 @@ function plan(pass: Pass, step: Step, loop: LoopDependencies): { intent: Intent;
 
 function prepare(step: Step, pass: Pass, loop: LoopDependencies): Intent['parameters'] {
   if (isInventoryStep(step)) return required(loop.inventory).prepare(step);
-  return required(loop.payments(pass.operation.account)).prepare(step);
+  return required(loop.accounts.provider(pass.operation.account)).prepare(step);
 }
 
 async function send(
@@ -155,10 +155,10 @@ async function send(
     return required(loop.inventory).apply({ step: step.name, operation_id, parameters });
   }
   const reference = step.name === 'create_payment' ? null : step.reference;
-  const provider = required(loop.payments(pass.operation.account));
+  const provider = required(loop.accounts.provider(pass.operation.account));
   const outcome = await provider.apply({ step: step.name, reference, key: intent.effect_key, parameters });
   loop.observer.request(pass.operation.account, step.name, outcome.kind);
-  return outcome;
+  return loop.accounts.applied(pass.operation.account, pass.operation.operation_id, outcome);
 }
 
 /** Steps are decided only where their port exists: see policy.inventory, and the reading of the account. */

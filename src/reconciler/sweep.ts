@@ -64,7 +64,10 @@ export class Sweep {
         this.#more = true;
         return;
       }
-      const claims = await this.#loop.store.claim(room, this.#loop.worker, this.#loop.lease_ms);
+      const { store, worker, lease_ms, accounts } = this.#loop;
+      const { claims, drained, probed } = await store.claim(room, worker, lease_ms, accounts.ceiling);
+      accounts.suspect(probed);
+      if (drained.length > 0) await accounts.relax(drained);
       for (const claim of claims) {
         const pass: Promise<void> = reconcile(claim, this.#loop)
           .then((dueIn) => this.#lookAgain(dueIn))

@@ -2,6 +2,7 @@
  * The loop's side of the record: claim, record, wake. Every statement works on many rows at once and names what it
  * expects of each; rows that do not match are left alone, and the caller is told.
  */
+import { PROBE_INTERVAL_MS } from './account-store.js';
 import type { Database } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toRecord } from './mapping.js';
@@ -15,6 +16,12 @@ export interface Claim {
   readonly fencing_token: number;
   readonly record: OperationRecord;
   readonly attempts: readonly JournalAttempt[];
+}
+
+export interface Claimed {
+  readonly claims: Claim[];
+  readonly drained: string[];
+  readonly probed: string[];
 }
 
 export interface Intent {
@@ -62,14 +69,46 @@ export interface Recorded {
   readonly attempt: JournalAttempt | null;
 }
 
-/** Takes up to `$1` due records that nobody holds; a lease that ran out is nobody's. */
+/**
+ * Takes up to `$1` due records that nobody holds; a lease that ran out is nobody's. Of each account no more than it may
+ * bear now, so one that is out or slow neither fills the batch nor holds up another:
+ *
+ *   probes   an account whose breaker is open: one record now and then
+ *   metered  one that was throttled or came back: what its rate has saved up, at most a second's worth
+ *   free     all others
+ */
 const CLAIM = `
-WITH due AS (
-  SELECT id FROM order_operations
-  WHERE next_attempt_at <= now() AND (lease_expires_at IS NULL OR lease_expires_at <= now())
-  ORDER BY next_attempt_at
+WITH probes AS (
+  UPDATE provider_accounts SET probe_at = now() + make_interval(secs => $4::float8 / 1000), granted = 1
+  WHERE breaker = 'open' AND probe_at <= now()
+  RETURNING account, granted
+), metered AS (
+  UPDATE provider_accounts a
+  SET granted = least($1, floor(m.saved)), tokens = m.saved - least($1, floor(m.saved)), tokens_at = now()
+  FROM provider_accounts b, LATERAL (
+    SELECT least($5::float8, b.rate * power(2, least(30, extract(epoch FROM now() - b.rate_since) / 10))) AS rate
+  ) r, LATERAL (
+    SELECT least(greatest(1, r.rate), b.tokens + r.rate * extract(epoch FROM now() - b.tokens_at)) AS saved
+  ) m
+  WHERE a.account = b.account AND a.breaker = 'closed' AND a.rate IS NOT NULL
+    AND (a.throttled_until IS NULL OR a.throttled_until <= now())
+  RETURNING a.account, a.granted
+), permits AS (
+  SELECT account, granted, 'probe' AS kind FROM probes
+  UNION ALL SELECT account, granted, 'metered' FROM metered
+  UNION ALL SELECT account, $1, 'free' FROM provider_accounts
+    WHERE breaker = 'closed' AND rate IS NULL AND (throttled_until IS NULL OR throttled_until <= now())
+), due AS (
+  SELECT d.id FROM permits, LATERAL (
+    SELECT o.id, o.next_attempt_at FROM order_operations o
+    WHERE o.account = permits.account AND o.next_attempt_at <= now()
+      AND (o.lease_expires_at IS NULL OR o.lease_expires_at <= now())
+    ORDER BY o.next_attempt_at
+    LIMIT permits.granted
+    FOR UPDATE SKIP LOCKED
+  ) d
+  ORDER BY d.next_attempt_at
   LIMIT $1
-  FOR UPDATE SKIP LOCKED
 ), claimed AS (
   UPDATE order_operations o
   SET lease_holder = $2, lease_expires_at = now() + make_interval(secs => $3::float8 / 1000),
@@ -77,10 +116,13 @@ WITH due AS (
   FROM due WHERE o.id = due.id
   RETURNING o.*
 )
-SELECT claimed.*, (
-  SELECT coalesce(json_agg(a ORDER BY a.attempt_id), '[]') FROM operation_attempts a WHERE a.operation = claimed.id
-) AS attempts
-FROM claimed ORDER BY next_attempt_at`;
+SELECT permits.account, permits.kind = 'metered' AND count(claimed.id) < permits.granted AS drained,
+  permits.kind = 'probe' AS probed,
+  coalesce(json_agg(json_build_object('row', claimed, 'attempts', (
+    SELECT coalesce(json_agg(a ORDER BY a.attempt_id), '[]') FROM operation_attempts a WHERE a.operation = claimed.id
+  )) ORDER BY claimed.next_attempt_at) FILTER (WHERE claimed.id IS NOT NULL), '[]') AS claims
+FROM permits LEFT JOIN claimed USING (account)
+GROUP BY permits.account, permits.kind, permits.granted`;
 
 /**
  * One write for one moment of a pass. A crash before it leaves the former moment, a crash after it the new one:
@@ -159,17 +201,30 @@ export class PassStore {
     this.#database = database;
   }
 
-  /** Records that are due, oldest first, each leased to `worker` for `leaseMs` of the database's clock. */
-  async claim(limit: number, worker: string, leaseMs: number): Promise<Claim[]> {
-    const rows = await this.#database.query<
-      OrderOperationRow & { fencing_token: string; attempts: OperationAttemptRow[] }
-    >(CLAIM, [limit, worker, leaseMs]);
-    return rows.map((row) => ({
-      row: row.id,
-      fencing_token: Number(row.fencing_token),
-      record: toRecord(row),
-      attempts: row.attempts.map(toAttempt),
-    }));
+  /**
+   * Records that are due, oldest first, each leased to `worker` for `leaseMs` of the database's clock. `ceiling`: passes
+   * a second that a limited account grows back to. `drained`: limited accounts for which nothing waits any more;
+   * `probed`: accounts that are out, of which a record was claimed to see whether they are back.
+   */
+  async claim(limit: number, worker: string, leaseMs: number, ceiling: number): Promise<Claimed> {
+    const accounts = await this.#database.query<{
+      account: string;
+      drained: boolean;
+      probed: boolean;
+      claims: { row: OrderOperationRow & { fencing_token: number }; attempts: OperationAttemptRow[] }[];
+    }>(CLAIM, [limit, worker, leaseMs, PROBE_INTERVAL_MS, ceiling]);
+    return {
+      drained: accounts.filter(({ drained }) => drained).map(({ account }) => account),
+      probed: accounts.filter(({ probed }) => probed).map(({ account }) => account),
+      claims: accounts
+        .flatMap(({ claims }) => claims)
+        .map(({ row, attempts }) => ({
+          row: row.id.toString(),
+          fencing_token: row.fencing_token,
+          record: toRecord(row),
+          attempts: attempts.map(toAttempt),
+        })),
+    };
   }
 
   /** Writes the entries (at most one a row) in one statement and one commit. The results stand in their order. */

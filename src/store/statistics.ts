@@ -22,6 +22,8 @@ SELECT
      WHERE settled_at IS NULL AND attention_reason IS NULL AND updated_at < now() - make_interval(secs => $1)
        AND phase IN ('accepted', 'payment_pending', 'payment_unknown', 'fulfilling', 'cancelling')
      GROUP BY phase) s) AS stale_progress,
+  (SELECT coalesce(json_object_agg(account, CASE WHEN breaker = 'open' THEN 2 WHEN throttled_until > now() THEN 1 ELSE 0 END),
+     '{}') FROM provider_accounts) AS accounts,
   (SELECT count(*) FROM order_operations
      WHERE settled_at IS NULL AND (facts->'budget'->>'used')::int >= $2) AS repeated_failures,
   (SELECT greatest(0, extract(epoch FROM now() - min(next_attempt_at))) FROM order_operations
@@ -35,6 +37,7 @@ export async function collectStatistics(database: Database): Promise<Statistics>
     attention: Counts;
     money_at_stake: Counts;
     stale_progress: Counts;
+    accounts: Counts;
     repeated_failures: string;
     oldest_due_seconds: string | null;
   }>(COUNT, [STALE_AFTER_SECONDS, REPEATED_FAILURES]);
@@ -45,6 +48,7 @@ export async function collectStatistics(database: Database): Promise<Statistics>
     attention: counts(row.attention),
     money_at_stake: counts(row.money_at_stake),
     stale_progress: counts(row.stale_progress),
+    accounts: counts(row.accounts),
     repeated_failures: Number(row.repeated_failures),
     oldest_due_seconds: Number(row.oldest_due_seconds ?? 0),
   };

@@ -29,7 +29,7 @@ export class Metrics {
     ['account', 'step', 'outcome'],
   );
   readonly effects = this.counter('order_effects_total', 'Recorded tries of effects', ['step', 'outcome']);
-  readonly accountState = this.gauge(
+  private readonly accountState = this.gauge(
     'order_account_state',
     'State of a provider account: 0 healthy, 1 throttled, 2 breaker open, 3 writes stopped by a person',
     ['account'],
@@ -86,7 +86,13 @@ export class Metrics {
   }
 
   private async refresh(collect: () => Promise<Statistics>): Promise<void> {
-    const perLabel = [this.operations, this.attention, this.staleProgress, this.moneyAtStake];
+    const perLabel = [
+      this.operations,
+      this.attention,
+      this.staleProgress,
+      this.moneyAtStake,
+      this.accountState,
+    ];
     const single = [this.oldestDue, this.repeatedFailures];
     try {
       const statistics = await within(COLLECT_TIMEOUT_MS, collect());
@@ -94,6 +100,7 @@ export class Metrics {
       setAll(this.operations, 'phase', statistics.operations);
       setAll(this.attention, 'reason', statistics.attention);
       setAll(this.staleProgress, 'phase', statistics.stale_progress);
+      setAll(this.accountState, 'account', statistics.accounts);
       setAll(this.moneyAtStake, 'currency', statistics.money_at_stake);
       this.oldestDue.set(statistics.oldest_due_seconds);
       this.repeatedFailures.set(statistics.repeated_failures);

@@ -7,6 +7,8 @@ export interface Statistics {
   readonly oldest_due_seconds: number;
   /** Operations whose phase should have moved by itself and has not for long, by phase. */
   readonly stale_progress: ReadonlyMap<string, number>;
+  /** 0 healthy, 1 throttled, 2 breaker open, 3 writes stopped by a person; by account. */
+  readonly accounts: ReadonlyMap<string, number>;
   /** Operations with repeated failures of one step. */
   readonly repeated_failures: number;
   /** Money of operations that need a person, by currency, in minor units. */

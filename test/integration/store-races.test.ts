@@ -32,12 +32,15 @@ describe('conditional writes', () => {
       created_at: NOW.toISOString(),
     });
 
+  const claim10 = async (worker: string, leaseMs: number): Promise<Claim[]> =>
+    (await passes.claim(10, worker, leaseMs, 1_000)).claims;
+
   /** One fresh operation under the lease of `worker`; everything else is out of the way. */
   async function claimed(worker = 'w1', leaseMs = 60_000): Promise<Claim> {
     await db.database.query('UPDATE order_operations SET next_attempt_at = NULL');
     made += 1;
     await create(`race-${made}`);
-    const [claim] = await passes.claim(10, worker, leaseMs);
+    const [claim] = await claim10(worker, leaseMs);
     if (claim === undefined) throw new Error('nothing was claimed');
     return claim;
   }
@@ -100,7 +103,7 @@ describe('conditional writes', () => {
       "UPDATE order_operations SET lease_expires_at = now() - interval '1 ms', next_attempt_at = now() WHERE id = $1",
       [claim.row],
     );
-    const [taken] = await passes.claim(10, 'w2', 60_000);
+    const [taken] = await claim10('w2', 60_000);
     if (taken === undefined) throw new Error('an expired lease was not claimable');
     return taken;
   }
@@ -123,9 +126,7 @@ describe('conditional writes', () => {
   test('claim: parallel workers share the due records without overlap', async () => {
     await db.database.query('UPDATE order_operations SET next_attempt_at = NULL');
     await Promise.all(Array.from({ length: 40 }, (_, index) => create(`claim-${index}`)));
-    const claims = await Promise.all(
-      Array.from({ length: 8 }, (_, index) => passes.claim(10, `w${index}`, 60_000)),
-    );
+    const claims = await Promise.all(Array.from({ length: 8 }, (_, index) => claim10(`w${index}`, 60_000)));
     const rows = claims.flat().map((claim) => claim.row);
     expect(rows).toHaveLength(40);
     expect(new Set(rows).size).toBe(40);
@@ -134,7 +135,7 @@ describe('conditional writes', () => {
   test('claim: a lease that runs is respected, and one that ran out is nobody’s', async () => {
     const claim = await claimed();
     await db.database.query('UPDATE order_operations SET next_attempt_at = now() WHERE id = $1', [claim.row]);
-    expect(await passes.claim(10, 'w2', 60_000)).toEqual([]);
+    expect(await claim10('w2', 60_000)).toEqual([]);
     const taken = await takeOver(claim);
     expect(taken.row).toBe(claim.row);
     expect(taken.fencing_token).toBe(claim.fencing_token + 1);
@@ -265,16 +266,16 @@ describe('conditional writes', () => {
   test('wake: a wish that comes during a pass makes the record due when the pass ends', async () => {
     const claim = await claimed();
     await store.changeWish(change(claim.record));
-    expect(await passes.claim(10, 'w2', 60_000)).toEqual([]);
+    expect(await claim10('w2', 60_000)).toEqual([]);
     await passes.record([entry(claim)]);
-    const again = await passes.claim(10, 'w2', 60_000);
+    const again = await claim10('w2', 60_000);
     expect(again.map((one) => one.row)).toEqual([claim.row]);
   });
 
   test('release: a record is looked at again after the pause that was asked for, and not before', async () => {
     const claim = await claimed();
     await passes.record([entry(claim, { next: { kind: 'release', look_in_ms: 60_000 } })]);
-    expect(await passes.claim(10, 'w2', 60_000)).toEqual([]);
+    expect(await claim10('w2', 60_000)).toEqual([]);
     const [row] = await db.database.query<{ pause: number }>(
       'SELECT extract(epoch FROM next_attempt_at - now())::float8 AS pause FROM order_operations WHERE id = $1',
       [claim.row],

@@ -6,8 +6,10 @@ import type { Policy } from '../../src/operation/operation.js';
 import type { Spec } from '../../src/operation/spec.js';
 import { stripeClient } from '../../src/payment/stripe/client.js';
 import { StripeProvider } from '../../src/payment/stripe/stripe-provider.js';
+import { Accounts } from '../../src/reconciler/accounts.js';
 import type { LoopDependencies } from '../../src/reconciler/ports.js';
 import { reconcile } from '../../src/reconciler/reconcile.js';
+import { AccountStore } from '../../src/store/account-store.js';
 import { PassStore } from '../../src/store/pass-store.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import type { OperationRecord } from '../../src/store/record.js';
@@ -29,7 +31,7 @@ export interface World {
   readonly passes: PassStore;
   /** A worker's dependencies; each call is another worker. */
   worker(patch?: Partial<LoopDependencies>): LoopDependencies;
-  create(operationId: string, spec?: Spec): Promise<OperationRecord>;
+  create(operationId: string, spec?: Spec, account?: string): Promise<OperationRecord>;
   get(operationId: string): Promise<OperationRecord>;
   /** Claims and reconciles what is due, until nothing is due any more or `passes` are done. */
   run(worker?: LoopDependencies, passes?: number): Promise<number>;
@@ -41,6 +43,8 @@ export interface World {
 }
 
 /** Quick, yet with patience enough for a call that outlasts its timeout. */
+const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
 export const TEST_POLICY: Policy = { ...POLICY, backoff_base_ms: 100, backoff_max_ms: 1_000 };
 
 export async function aWorld(policy: Policy = TEST_POLICY): Promise<World> {
@@ -59,14 +63,19 @@ export async function aWorld(policy: Policy = TEST_POLICY): Promise<World> {
 
   const worker = (patch: Partial<LoopDependencies> = {}): LoopDependencies => ({
     store: passes,
-    payments: (account) => (account === 'default' ? provider : undefined),
+    accounts: new Accounts({
+      store: new AccountStore(db.database),
+      providers: new Map([['default', provider]]),
+      ceiling: 1_000,
+      log: QUIET,
+    }),
     inventory: policy.inventory ? inventory : null,
     clock: systemClock,
     policy,
     worker: `worker-${(workers += 1)}`,
     lease_ms: TEST_LEASE_MS,
     provider_timeout_ms: TEST_TIMEOUT_MS,
-    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    log: QUIET,
     observer: {
       request: () => undefined,
       effect: () => undefined,
@@ -84,10 +93,10 @@ export async function aWorld(policy: Policy = TEST_POLICY): Promise<World> {
     store,
     passes,
     worker,
-    async create(operationId, spec = aSpec({ order_id: `order of ${operationId}` })) {
+    async create(operationId, spec = aSpec({ order_id: `order of ${operationId}` }), account = 'default') {
       const created = await store.create({
         operation_id: operationId,
-        account: 'default',
+        account,
         labels: {},
         wish: aWish(spec),
         status: INITIAL_STATUS,
@@ -105,7 +114,14 @@ export async function aWorld(policy: Policy = TEST_POLICY): Promise<World> {
     async run(by = first, limit = 50) {
       let done = 0;
       while (done < limit) {
-        const claims = await passes.claim(10, by.worker, by.lease_ms);
+        const { claims, probed, drained } = await passes.claim(
+          10,
+          by.worker,
+          by.lease_ms,
+          by.accounts.ceiling,
+        );
+        by.accounts.suspect(probed);
+        if (drained.length > 0) await by.accounts.relax(drained);
         if (claims.length === 0) return done;
         await Promise.all(claims.map((claim) => reconcile(claim, by)));
         done += claims.length;

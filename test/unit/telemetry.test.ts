@@ -8,6 +8,7 @@ const STATISTICS: Statistics = {
   attention: new Map([['RefundFailed', 1]]),
   oldest_due_seconds: 4.5,
   stale_progress: new Map([['cancelling', 2]]),
+  accounts: new Map([['default', 2]]),
   repeated_failures: 7,
   money_at_stake: new Map([['EUR', 12_900]]),
 };

@@ -4,7 +4,7 @@ import type { Outcome, Parameters } from '../../operation/attempt.js';
 import type { Failure } from '../../operation/failure.js';
 import type { PaymentReading, Reading, RefundReading } from '../../operation/observation.js';
 import type { PaymentStep } from '../../operation/step.js';
-import type { PaymentCall, PaymentProvider } from '../port.js';
+import type { AccountIdentity, PaymentCall, PaymentProvider } from '../port.js';
 import { saysAbsent } from './fault.js';
 import { inStableOrder, NOT_SENDABLE, prepare, type PayloadOptions } from './payload.js';
 import { StripeReader, type Got } from './stripe-reader.js';
@@ -59,6 +59,16 @@ export class StripeProvider implements PaymentProvider {
       disputes: disputes.value,
     });
     return reading.ok ? { kind: 'present', value: reading.value } : unknown(reading);
+  }
+
+  async identify(): Promise<Reading<AccountIdentity>> {
+    const account = await this.#reader.account();
+    if (!account.ok) return unknown(account);
+    const balance = await this.#reader.balance();
+    if (!balance.ok) return unknown(balance);
+    if (account.value === null && balance.value === null) return { kind: 'absent' };
+    const identity = account.value?.id ?? null;
+    return { kind: 'present', value: { identity, livemode: balance.value?.livemode ?? null } };
   }
 
   async find(query: {

@@ -7,6 +7,8 @@ import { envelopeOf, isSuccess } from './to-outcome.js';
 import {
   notUnderstood,
   understand,
+  WireAccount,
+  WireBalance,
   WireCharge,
   WireDispute,
   WireList,
@@ -45,6 +47,16 @@ export class StripeReader {
     if (expanded.ok || !refusesExpand(expanded.fault)) return expanded;
     this.#cannotExpand = true;
     return read(plain, WirePayment);
+  }
+
+  /** Whose account the key opens. Null: the key may not ask, or the server does not offer it. */
+  async account(): Promise<Got<WireAccount | null>> {
+    return unlessBarred(await read(() => this.#stripe.accounts.retrieveCurrent(), WireAccount));
+  }
+
+  /** The only object that always says whether a key is live. Null as for the account. */
+  async balance(): Promise<Got<WireBalance | null>> {
+    return unlessBarred(await read(() => this.#stripe.balance.retrieve(), WireBalance));
   }
 
   /** Null: the server does not offer charges by themselves. */
@@ -108,6 +120,18 @@ export class StripeReader {
     const status = all.ok ? null : (all.fault?.error.status ?? null);
     return status === 400 || status === 403 || status === 404 ? { ok: true, value: null } : all;
   }
+}
+
+/** Failures that pass, or that stop everything; with any other answer the server says that it has no such route. */
+const NOT_FOR_EVER = /^(timeout|connection_lost|http_5(?!01))/;
+
+function unlessBarred<T>(got: Got<T>): Got<T | null> {
+  if (got.ok) return got;
+  const { failure, fault } = got;
+  const isRefused = failure.class === 'authorization' && fault?.error.status === 401;
+  const passes =
+    failure.class === 'transient' || failure.class === 'throttled' || NOT_FOR_EVER.test(failure.code);
+  return isRefused || passes ? got : { ok: true, value: null };
 }
 
 const isMissing = <T>(got: Got<T>): boolean =>

@@ -70,6 +70,12 @@ export const WireRefund = z.object({
 });
 export type WireRefund = z.output<typeof WireRefund>;
 
+export const WireAccount = z.object({ id: z.string().regex(/^acct_/), object: z.literal('account') });
+export type WireAccount = z.output<typeof WireAccount>;
+
+export const WireBalance = z.object({ object: z.literal('balance'), livemode: z.boolean() });
+export type WireBalance = z.output<typeof WireBalance>;
+
 export const WireDispute = z.object({
   id: z.string(),
   object: z.literal('dispute'),

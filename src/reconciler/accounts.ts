@@ -1,0 +1,191 @@
+/**
+ * What calls tell about the account they were made for. Trouble of an account is not the order's fault: it is reported
+ * once for all processes, spends nobody's retry budget, and ends by itself when the account answers again.
+ */
+import type { Outcome } from '../operation/attempt.js';
+import type { Failure } from '../operation/failure.js';
+import type { PaymentReading, Reading } from '../operation/observation.js';
+import type { PaymentProvider } from '../payment/port.js';
+import type { AccountStore } from '../store/account-store.js';
+import type { Log } from './ports.js';
+
+/** What one failure says about its account. */
+type Signal = 'none' | 'trouble' | 'throttled' | 'refused';
+
+/** Codes that concern one object or one key, although their class is one that accounts suffer. */
+const OF_ONE_OPERATION = new Set([
+  'idempotency_key_in_use',
+  'lock_timeout',
+  'payment_not_found',
+  'lease_too_short',
+]);
+
+/** Without a word from the provider: some seconds, so that a limit counted per second has room again. */
+const THROTTLE_MS = 1_000;
+
+function signalOf(failure: Failure): Signal {
+  if (OF_ONE_OPERATION.has(failure.code)) return 'none';
+  switch (failure.class) {
+    case 'transient':
+    case 'outage':
+    case 'unknown':
+      return 'trouble';
+    case 'throttled':
+      return 'throttled';
+    case 'authorization':
+      return 'refused';
+    case 'declined':
+    case 'rejected':
+    case 'conflict':
+    case 'compatibility':
+    case 'prerequisite':
+    case 'partial':
+    case 'cancelled_by_operator':
+      return 'none';
+  }
+}
+
+export interface AccountsOptions {
+  readonly store: AccountStore;
+  readonly providers: ReadonlyMap<string, PaymentProvider>;
+  /** Passes a second that the provider's limit allows an account. */
+  readonly ceiling: number;
+  readonly log: Log;
+}
+
+export class Accounts {
+  readonly #options: AccountsOptions;
+  /** Accounts whose identity this process has checked. */
+  readonly #checked = new Set<string>();
+  /** Accounts that failed since this process last saw them answer: their next success is worth a write. */
+  readonly #troubled = new Set<string>();
+
+  constructor(options: AccountsOptions) {
+    this.#options = options;
+    // What other processes reported is not known here: the first success of each account is written.
+    for (const account of options.providers.keys()) this.#troubled.add(account);
+  }
+
+  /** Claims of `accounts` are probes: their success ends an outage that another process may have reported. */
+  suspect(accounts: readonly string[]): void {
+    for (const account of accounts) this.#troubled.add(account);
+  }
+
+  /** Nothing of `accounts` waits any more: they need no metering. */
+  relax(accounts: readonly string[]): Promise<void> {
+    return this.#options.store.relax(accounts);
+  }
+
+  get ceiling(): number {
+    return this.#options.ceiling;
+  }
+
+  provider(account: string): PaymentProvider | undefined {
+    return this.#options.providers.get(account);
+  }
+
+  /** The account's trouble, when it may not be used now; null when it is who it was at first contact. */
+  async admit(account: string): Promise<Failure | null> {
+    if (this.#checked.has(account)) return null;
+    const provider = this.#options.providers.get(account);
+    if (provider === undefined) return null;
+    const identity = await provider.identify();
+    if (identity.kind === 'unknown') return this.failed(account, 'identity', identity.failure);
+    const seen = identity.kind === 'present' ? identity.value : { identity: null, livemode: null };
+    const pinned = await this.#quietly(() => this.#options.store.pin(account, seen), seen);
+    const differs =
+      (seen.identity !== null && pinned?.identity !== seen.identity) ||
+      (seen.livemode !== null && pinned?.livemode !== seen.livemode);
+    if (!differs) {
+      this.#checked.add(account);
+      return null;
+    }
+    const message = `The key belongs to ${seen.identity ?? 'an account'} (${mode(seen.livemode)}); known is ${pinned?.identity ?? 'an account'} (${mode(pinned?.livemode ?? null)}).`;
+    await this.#stop(account, 'wrong_account', message);
+    return { class: 'outage', code: 'wrong_account', message };
+  }
+
+  /** The failure as the operation should see it: `outage` when it is the account's and not its own. */
+  async failed(account: string, operation: string, failure: Failure): Promise<Failure> {
+    const { store, ceiling, log } = this.#options;
+    const signal = signalOf(failure);
+    if (signal === 'none') return failure;
+    this.#troubled.add(account);
+    if (signal === 'throttled') {
+      const wait = failure.retry_after_ms ?? THROTTLE_MS;
+      await this.#quietly(() => store.throttled(account, wait, ceiling), undefined);
+      return failure;
+    }
+    if (signal === 'refused') {
+      // Another key may be another account.
+      this.#checked.delete(account);
+      await this.#stop(account, 'refused', failure.message);
+      return failure;
+    }
+    const report = (): Promise<{ open: boolean; just_opened: boolean }> =>
+      store.trouble(account, operation, failure.message);
+    const { open, just_opened } = await this.#quietly(report, { open: false, just_opened: false });
+    if (just_opened)
+      log.error({ account, code: failure.code }, 'the account is out: its orders wait, probes go on');
+    return open ? { ...failure, class: 'outage' } : failure;
+  }
+
+  /** The account answered. */
+  async answered(account: string): Promise<void> {
+    if (!this.#troubled.delete(account)) return;
+    const { just_closed } = await this.#quietly(() => this.#options.store.success(account), {
+      just_closed: false,
+    });
+    if (just_closed)
+      this.#options.log.warn(
+        { account },
+        'the account answers again: its orders are let go little by little',
+      );
+  }
+
+  /** A reading as the operation should see it. */
+  async read(
+    account: string,
+    operation: string,
+    reading: Reading<PaymentReading>,
+  ): Promise<Reading<PaymentReading>> {
+    if (reading.kind !== 'unknown') {
+      await this.answered(account);
+      return reading;
+    }
+    return { kind: 'unknown', failure: await this.failed(account, operation, reading.failure) };
+  }
+
+  /** An outcome as the operation should see it: what is unknown stays so, whoever's fault it was. */
+  async applied(account: string, operation: string, outcome: Outcome): Promise<Outcome> {
+    if (!('failure' in outcome) || signalOf(outcome.failure) === 'none') {
+      await this.answered(account);
+      return outcome;
+    }
+    return { ...outcome, failure: await this.failed(account, operation, outcome.failure) };
+  }
+
+  /** A report that cannot be written must not take the answer with it that it is about. */
+  async #quietly<Result>(report: () => Promise<Result>, otherwise: Result): Promise<Result> {
+    try {
+      return await report();
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'what was learnt of an account could not be written');
+      return otherwise;
+    }
+  }
+
+  async #stop(account: string, reason: 'refused' | 'wrong_account', message: string): Promise<void> {
+    const report = (): Promise<{ just_opened: boolean }> =>
+      this.#options.store.stop(account, reason, message);
+    const { just_opened } = await this.#quietly(report, { just_opened: false });
+    if (just_opened)
+      this.#options.log.error(
+        { account, reason, detail: message },
+        'the account is stopped until this is repaired',
+      );
+  }
+}
+
+const mode = (livemode: boolean | null): string =>
+  livemode === null ? 'mode unknown' : livemode ? 'live' : 'test';
