@@ -1,8 +1,10 @@
 /** Knowledge: how readings and answers become facts. Pure; what is unknown never overwrites what is known. */
-import { openAttempts, type Attempt, type Outcome } from './attempt.js';
-import { spendsBudget, type Failure } from './failure.js';
+import { isFinal, openAttempts, type Attempt, type Outcome, type StepName } from './attempt.js';
+import { isLasting, spendsBudget, type Failure } from './failure.js';
+import { isOutdated, sameLines } from './next-step.js';
 import type { Budget, Facts, InventoryFacts, Operation, PaymentFacts, RefundFact } from './operation.js';
 import type { Observation, PaymentReading, RefundReading, ReservationReading } from './observation.js';
+import { heldAtProvider } from './refund.js';
 import type { Step } from './step.js';
 
 /** What a pass knows now: facts, and the payment's identity once it is known. */
@@ -85,17 +87,38 @@ export function absorbOutcome(operation: Operation, step: Step, outcome: Outcome
     facts = { ...facts, payment: { ...facts.payment, answered_confirmation: step.confirmation } };
   }
 
-  if ('failure' in outcome) {
+  facts = { ...facts, unresolved: doubtAfter(step, outcome, facts.unresolved, at) };
+  if (!('failure' in outcome)) {
+    facts = { ...facts, failure: null, budget: freshBudget(operation) };
+  } else if (outcome.failure.class === 'conflict' && !isLasting(outcome.failure) && moved(operation, facts)) {
+    // Somebody else was faster, and what was shown says how it stands.
+    facts = { ...facts, failure: null, budget: freshBudget(operation) };
+  } else {
+    const failure = asRefusal(step, outcome.failure);
     facts = {
       ...facts,
-      failure: { ...outcome.failure, step: step.name },
-      unresolved: outcome.kind === 'unknown' ? { step: step.name, target: step.target, since: at } : null,
-      budget: spend(operation, facts.budget, outcome.failure, 'used'),
+      failure: { ...failure, step: step.name },
+      budget: spend(operation, facts.budget, failure, step.name),
     };
-  } else {
-    facts = { ...facts, failure: null, unresolved: null, budget: freshBudget(operation) };
   }
   return { facts: settleUnresolved(facts, reference, operation), provider_reference: reference };
+}
+
+/** The customer can answer a declined confirmation, and the order a lack of stock; another "no" is one to the request. */
+const asRefusal = (step: Step, failure: Failure): Failure =>
+  failure.class === 'declined' && step.name !== 'confirm_payment' && step.name !== 'reserve_inventory'
+    ? { ...failure, class: 'rejected' }
+    : failure;
+
+function doubtAfter(
+  { name, target }: Step,
+  { kind, key_spent }: Outcome,
+  before: Facts['unresolved'],
+  at: string,
+): Facts['unresolved'] {
+  const same = before?.step === name && before.target === target;
+  if (kind === 'unknown') return same ? before : { step: name, target, since: at };
+  return same && isFinal({ step: name, outcome: kind, key_spent: key_spent ?? false }) ? null : before;
 }
 
 /**
@@ -104,16 +127,18 @@ export function absorbOutcome(operation: Operation, step: Step, outcome: Outcome
  */
 export function absorbJournal(operation: Operation, attempts: readonly Attempt[]): Known {
   const { facts } = operation;
-  const [open] = openAttempts(attempts);
+  const payment = `payment/${operation.wish.payment_number}`;
+  const open = openAttempts(attempts);
+  // Of several doubts the payment without a known identity comes first: it alone cannot be looked at.
+  const nameless = open.find((attempt) => attempt.step === 'create_payment' && attempt.target === payment);
   const created = attempts.find(
-    (attempt) => attempt.step === 'create_payment' && attempt.shown?.payment !== undefined,
+    (attempt) =>
+      attempt.step === 'create_payment' && attempt.target === payment && attempt.shown?.payment !== undefined,
   );
   return {
     facts: {
       ...facts,
-      unresolved:
-        facts.unresolved ??
-        (open === undefined ? null : { step: open.step, target: open.target, since: open.started_at }),
+      unresolved: doubtAbout(nameless) ?? facts.unresolved ?? doubtAbout(open[0]),
       inventory: {
         ...facts.inventory,
         requested:
@@ -124,36 +149,63 @@ export function absorbJournal(operation: Operation, attempts: readonly Attempt[]
   };
 }
 
+const doubtAbout = (attempt: Attempt | undefined): Facts['unresolved'] =>
+  attempt === undefined ? null : { step: attempt.step, target: attempt.target, since: attempt.started_at };
+
+/**
+ * The record as everybody but the pass that takes the step must read it: a step in progress may have taken effect.
+ * `task`: the step in progress as the record names it, or null.
+ */
+export function withTask(operation: Operation, task: StepName | null, now: Date): Operation {
+  const { facts } = operation;
+  if (task === null || facts.unresolved !== null) return operation;
+  return {
+    ...operation,
+    facts: { ...facts, unresolved: { step: task, target: '', since: now.toISOString() } },
+  };
+}
+
 const freshBudget = (operation: Operation): Budget => ({
   generation: operation.generation,
+  step: null,
   used: 0,
   reads: 0,
   rejections: 0,
   streak: 0,
 });
 
-function spend(operation: Operation, budget: Budget, failure: Failure, from: 'used' | 'reads'): Budget {
+type Reader = 'observe_payment' | 'observe_inventory';
+
+function spend(operation: Operation, budget: Budget, failure: Failure, on: StepName | Reader): Budget {
   const current = budget.generation === operation.generation ? budget : freshBudget(operation);
   const cost = spendsBudget(failure) ? 1 : 0;
+  const streak = current.streak + 1;
+  if (on === 'observe_payment' || on === 'observe_inventory') {
+    return { ...current, reads: current.reads + cost, streak };
+  }
+  const { used, rejections } = current.step === on ? current : { used: 0, rejections: 0 };
   return {
     ...current,
-    [from]: current[from] + cost,
-    rejections: failure.class === 'rejected' ? current.rejections + 1 : current.rejections,
-    streak: current.streak + 1,
+    step: on,
+    used: used + cost,
+    rejections: rejections + (failure.class === 'rejected' ? 1 : 0),
+    streak,
   };
 }
 
 function withReadFailure(
   operation: Operation,
   facts: Facts,
-  reading: 'observe_payment' | 'observe_inventory',
+  reading: Reader,
   failure: Failure | null,
 ): Facts {
   if (failure !== null) {
+    const { failure: known } = facts;
+    const stays = known !== null && !known.step.startsWith('observe_') && isLasting(known);
     return {
       ...facts,
-      failure: { ...failure, step: reading },
-      budget: spend(operation, facts.budget, failure, 'reads'),
+      failure: stays ? known : { ...failure, step: reading },
+      budget: spend(operation, facts.budget, failure, reading),
     };
   }
   if (facts.failure?.step !== reading) return facts;
@@ -176,6 +228,7 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
     authorized: reading.authorized,
     captured: reading.captured,
     disputed: reading.disputed,
+    lost: reading.lost ?? 0,
     capture_before: reading.capture_before,
     next_action: reading.next_action,
     last_error: reading.last_error,
@@ -194,22 +247,29 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
 
 /** Something moved, whoever moved it: former failures no longer say what keeps the operation from converging. */
 function withProgress(operation: Operation, facts: Facts): Facts {
-  const before = operation.facts;
-  const moved =
-    before.payment.state !== facts.payment.state ||
-    before.inventory.state !== facts.inventory.state ||
-    JSON.stringify(before.refunds) !== JSON.stringify(facts.refunds);
-  return moved ? { ...facts, failure: null, budget: freshBudget(operation) } : facts;
+  if (!moved(operation, facts)) return facts;
+  const { failure } = facts;
+  const movedThere = failure?.step.endsWith('_inventory') === true ? stockMoved : moneyMoved;
+  const stays = failure !== null && isLasting(failure) && !movedThere(operation.facts, facts);
+  return { ...facts, failure: stays ? failure : null, budget: freshBudget(operation) };
 }
+
+const stockMoved = (before: Facts, after: Facts): boolean => before.inventory.state !== after.inventory.state;
+const moneyMoved = (before: Facts, after: Facts): boolean =>
+  before.payment.state !== after.payment.state ||
+  JSON.stringify(before.refunds) !== JSON.stringify(after.refunds);
+const moved = ({ facts: before }: Operation, after: Facts): boolean =>
+  stockMoved(before, after) || moneyMoved(before, after);
 
 /** A payment of the front end is ours only when everything that can be compared agrees. */
 function adoptable(facts: Facts, operation: Operation, reading: PaymentReading): boolean {
-  const { amount } = operation.wish.spec;
+  const { amount, payment } = operation.wish.spec;
+  if (facts.payment.state === 'unknown' || reading.currency !== amount.currency) return false;
+  // Found by what we sent ourselves; the amount that is wanted may have changed since.
+  if (payment.reference === null) return reading.operation_id === operation.operation_id;
   return (
     (reading.operation_id === null || reading.operation_id === operation.operation_id) &&
-    reading.amount === amount.value &&
-    reading.currency === amount.currency &&
-    facts.payment.state !== 'unknown'
+    reading.amount === amount.value
   );
 }
 
@@ -263,9 +323,23 @@ function settleUnresolved(facts: Facts, reference: string | null, operation: Ope
   return { ...facts, unresolved: null, failure: null, budget: freshBudget(operation) };
 }
 
+/** A confirmation was answered for good, so the terms of the payment stand. */
+const MOVED_ON: ReadonlySet<PaymentFacts['state']> = new Set([
+  'processing',
+  'authorized',
+  'captured',
+  'canceled',
+]);
+
+/** No request stays under way for so long; client libraries give up after minutes. */
+const LOST_MS = 60 * 60 * 1000;
+
+const age = (since: string | undefined, at: string | null): number =>
+  since === undefined || at === null ? 0 : Date.parse(at) - Date.parse(since);
+
 /** Whether what was seen shows the effect of a step, or that it can no longer happen. */
 export function effectSeen(
-  effect: Pick<Attempt, 'step' | 'target'>,
+  effect: Pick<Attempt, 'step' | 'target'> & { readonly since?: string; readonly started_at?: string },
   facts: Facts,
   reference: string | null,
   operation: Operation,
@@ -276,26 +350,33 @@ export function effectSeen(
     case 'create_payment':
       return reference !== null;
     case 'update_payment':
-      return (
-        facts.payment.amount === operation.wish.spec.amount.value ||
-        state === 'canceled' ||
-        state === 'captured'
-      );
+      return MOVED_ON.has(state) || !isOutdated(facts.payment, operation.wish.spec);
     case 'confirm_payment':
       return (
-        state === 'processing' ||
-        state === 'authorized' ||
-        state === 'captured' ||
-        state === 'canceled' ||
-        (effect.target.endsWith('/1') && (state === 'awaiting_customer' || state === 'failed'))
+        MOVED_ON.has(state) || facts.payment.answered_confirmation >= Number(effect.target.split('/').at(-1))
       );
     case 'capture_payment':
-    case 'cancel_payment':
       return state === 'captured' || state === 'canceled';
+    case 'cancel_payment':
+      return (
+        state === 'captured' ||
+        state === 'canceled' ||
+        // The customer was faster, and what has been on the wire for so long does not arrive any more.
+        (state === 'authorized' &&
+          age(effect.since ?? effect.started_at, facts.payment.observed_at) > LOST_MS)
+      );
     case 'create_refund':
-      return facts.refunds.some((refund) => refund.refund_id === effect.target);
+      // When everything has gone back otherwise, the provider would refuse it.
+      return (
+        facts.refunds.some((refund) => refund.refund_id === effect.target) ||
+        (state === 'captured' && heldAtProvider({ ...operation, facts }) <= 0)
+      );
     case 'reserve_inventory':
-      return stock === 'reserved' || stock === 'committed' || stock === 'released';
+      return (
+        (stock === 'reserved' && sameLines(facts.inventory.lines, operation.wish.spec.lines)) ||
+        stock === 'committed' ||
+        stock === 'released'
+      );
     case 'commit_inventory':
       return stock === 'committed' || stock === 'released';
     case 'release_inventory':

@@ -44,6 +44,8 @@ export type Outcome =
   | ({ readonly kind: 'done' | 'pending' } & Answer)
   | ({ readonly kind: 'declined' | 'rejected' | 'not_sent' | 'unknown'; readonly failure: Failure } & Answer);
 
+export type Resolution = 'effect_observed' | 'no_effect_observed';
+
 /** One recorded try. `outcome` null: no answer is recorded (yet, or its worker died). */
 export interface Attempt {
   readonly attempt_id: string;
@@ -64,7 +66,7 @@ export interface Attempt {
   /** What the answer showed; kept, because a late answer may be the only place that names a new payment. */
   readonly shown: Shown | null;
   /** What a later reading showed of a try that was never answered, or whose answer said nothing. */
-  readonly resolution: 'effect_observed' | null;
+  readonly resolution: Resolution | null;
 }
 
 /** Stripe keeps keys for at least 24 hours; an hour is left for clocks and for the time on the wire. */
@@ -98,13 +100,48 @@ export function chooseKey(
   const last = tries.at(-1);
   if (last === undefined) return { kind: 'fresh', ordinal: 1 };
   const sent = tries.filter((attempt) => attempt.ordinal === last.ordinal);
-  const firstSent = Math.min(...sent.map((a) => Date.parse(a.started_at)));
-  const keyIsOver = last.key_spent || now.getTime() - firstSent > EFFECT_KEY_LIFE_MS;
-  return keyIsOver ? { kind: 'fresh', ordinal: last.ordinal + 1 } : { kind: 'resend', attempt: last };
+  return keyIsOver(sent, now)
+    ? { kind: 'fresh', ordinal: last.ordinal + 1 }
+    : { kind: 'resend', attempt: last };
+}
+
+/** Whether the key of these tries can do no more: its answer is final, or its life may be over. */
+function keyIsOver(sent: readonly Attempt[], now: Date): boolean {
+  const firstSent = Math.min(...sent.map((attempt) => Date.parse(attempt.started_at)));
+  return sent.some((attempt) => attempt.key_spent) || now.getTime() - firstSent > EFFECT_KEY_LIFE_MS;
 }
 
 /**
- * Tries of which it is not known whether they took effect: not answered, or not so that it says. A later answer to the
+ * Tries to create the payment whose answer is lost for good: their key cannot tell any more, so the payment has to be
+ * looked for before another is made. Empty when there are none.
+ */
+export function lostCreates(attempts: readonly Attempt[], now: Date): Attempt[] {
+  const open = openAttempts(attempts).filter((attempt) => attempt.step === 'create_payment');
+  return open.length > 0 && keyIsOver(open, now) ? open : [];
+}
+
+/**
+ * Whether an answer tells what became of every try under its key. A request that was not sent, or that was turned away
+ * at the door (credentials, other parameters under the key), says nothing about an earlier one.
+ */
+export function isFinal(answer: Pick<Attempt, 'step' | 'outcome' | 'key_spent'>): boolean {
+  switch (answer.outcome) {
+    case 'done':
+    case 'pending':
+    case 'declined':
+      return true;
+    case 'rejected':
+      // The warehouse has no keys: its refusal tells how the reservation stands.
+      return answer.key_spent || answer.step.endsWith('_inventory');
+    case 'not_sent':
+    case 'unknown':
+    case null:
+      return false;
+  }
+}
+
+/**
+ * Tries of which it is not known whether they took effect: not answered, or not so that it says. A final answer to the
  * same key settles them, and so does a later ordinal, since that is begun only when it is proved that they did nothing.
  */
 export function openAttempts(attempts: readonly Attempt[]): Attempt[] {
@@ -117,7 +154,7 @@ export function openAttempts(attempts: readonly Attempt[]): Attempt[] {
         .slice(index + 1)
         .some(
           (later) =>
-            (later.effect_key === attempt.effect_key && !inDoubt(later)) ||
+            (later.effect_key === attempt.effect_key && isFinal(later)) ||
             (later.step === attempt.step &&
               later.target === attempt.target &&
               later.ordinal > attempt.ordinal),

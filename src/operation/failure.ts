@@ -55,6 +55,13 @@ export const POSTURES: Readonly<Record<FailureClass, Posture>> = {
 /** The provider still works on an earlier request of ours under the same key. */
 const IN_FLIGHT = 'idempotency_key_in_use';
 
+/** Codes whose cause stays whatever is read: other parameters under our key; goods that are out of the house. */
+const LASTING: ReadonlySet<string> = new Set(['idempotency_mismatch', 'goods_gone']);
+
+/** The answer to an effect that only a person, or a change of what is seen, can overcome. */
+export const isLasting = (failure: Failure): boolean =>
+  LASTING.has(failure.code) || POSTURES[failure.class].then === 'person';
+
 /** Whether a failure counts against the operation's own retry budget. Being told to wait for ourselves is none. */
 export const spendsBudget = (failure: Failure): boolean =>
   POSTURES[failure.class].spendsBudget && failure.code !== IN_FLIGHT;

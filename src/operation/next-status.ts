@@ -36,7 +36,7 @@ export function nextStatus(operation: Operation, now: Date, policy: Policy): Sta
     cancelled_at: cancelled ? (before.cancelled_at ?? at) : null,
     attention: attentionOf(operation, decision, at),
     settled_at: isSettled(operation, phase) ? (before.settled_at ?? at) : null,
-    observed_version: operation.generation,
+    observed_version: before.observed_version,
   };
 }
 

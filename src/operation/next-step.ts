@@ -1,10 +1,11 @@
 /** The decision: from what is wanted and what was seen to the one effect that is missing. Pure and total. */
 import { goalOf, authorizationLapsed, type Goal } from './goal.js';
-import type { Operation, Policy } from './operation.js';
-import { brokenRefunds, heldAtProvider, isOpen, unsentRefunds } from './refund.js';
+import { isLasting } from './failure.js';
+import type { Operation, PaymentFacts, Policy } from './operation.js';
+import { brokenRefunds, heldAtProvider, isGivenBackByOthers, isOpen, unsentRefunds } from './refund.js';
 import type { Reason } from './reason.js';
 import type { Line, Spec } from './spec.js';
-import type { Decision, Step } from './step.js';
+import { isInventoryStep, type Decision, type Step } from './step.js';
 
 /** Whether this pass could read each side; without a reading nothing that depends on it is written. */
 export interface Seen {
@@ -50,19 +51,29 @@ function permitted(operation: Operation, missing: Decision & { kind: 'step' }, p
   }
   // A new generation is a new wish: it starts with a fresh budget.
   if (budget.generation !== generation) return missing;
-  if (failure?.code === 'goods_gone' && failure.step === missing.step.name) {
-    return person('GoodsGone', failure.message);
+  if (failure !== null && isLasting(failure) && concerns(failure, missing.step)) {
+    return person(failure.code === 'goods_gone' ? 'GoodsGone' : 'UnknownProviderStatus', failure.message);
   }
-  if (budget.rejections >= 2)
+  // What another step used up does not hold back this one: an order that cannot be paid can still be given up.
+  const { used, rejections } =
+    budget.step === null || budget.step === missing.step.name ? budget : { used: 0, rejections: 0 };
+  if (rejections >= 2)
     return person('ProviderRejected', failure?.message ?? 'The request was refused twice.');
-  if (Math.max(budget.used, budget.reads) >= policy.retry_limit) {
-    return person(
-      'RetryBudgetExhausted',
-      `${missing.step.name} failed ${budget.used} times${failure === null ? '' : `: ${failure.message}`}`,
-    );
+  if (Math.max(used, budget.reads) >= policy.retry_limit) {
+    const failed =
+      used >= policy.retry_limit
+        ? `${missing.step.name} failed ${used} times`
+        : `Reading failed ${budget.reads} times`;
+    return person('RetryBudgetExhausted', failure === null ? failed : `${failed}: ${failure.message}`);
   }
   return missing;
 }
+
+/** Whether a failure stands in the way of a step: of the same step, or of the reading that it needs. */
+const concerns = (failure: NonNullable<Operation['facts']['failure']>, effect: Step): boolean =>
+  failure.step === effect.name ||
+  failure.step === 'observe_payment' ||
+  (failure.step === 'observe_inventory' && isInventoryStep(effect));
 
 /** Why the payment that was read cannot be this order's, or null. */
 function mismatchOf(operation: Operation): string | null {
@@ -90,10 +101,20 @@ function mismatchOf(operation: Operation): string | null {
 const captureMode = (spec: Spec): 'automatic' | 'manual' =>
   spec.payment.capture === 'automatic' && spec.desired === 'fulfilled' ? 'automatic' : 'manual';
 
+const amountDiffers = ({ amount }: PaymentFacts, spec: Spec): boolean =>
+  amount !== null && amount !== spec.amount.value;
+const captureDiffers = ({ capture }: PaymentFacts, spec: Spec): boolean =>
+  capture !== null && capture !== captureMode(spec);
+
+/** The payment was made on other terms than are wanted now. */
+export const isOutdated = (payment: PaymentFacts, spec: Spec): boolean =>
+  amountDiffers(payment, spec) || captureDiffers(payment, spec);
+
 const needsStock = (operation: Operation, policy: Policy): boolean =>
   policy.inventory && operation.wish.spec.lines.length > 0;
 
-const sameLines = (held: readonly Line[] | null, wanted: readonly Line[]): boolean =>
+/** Lines that the warehouse does not tell cannot differ. */
+export const sameLines = (held: readonly Line[] | null, wanted: readonly Line[]): boolean =>
   held === null ||
   (held.length === wanted.length &&
     wanted.every((line) => held.some((other) => other.sku === line.sku && other.quantity === line.quantity)));
@@ -122,8 +143,15 @@ function reserve(operation: Operation, seen: Seen, policy: Policy): Decision | n
   if (!seen.inventory) return wait('InventoryUnreachable');
   const { inventory } = operation.facts;
   const { lines } = operation.wish.spec;
-  if (inventory.state === 'committed') return null;
-  if (inventory.state === 'reserved' && sameLines(inventory.lines, lines)) return null;
+  const asWanted = sameLines(inventory.lines, lines);
+  if (inventory.state === 'committed') {
+    return asWanted ? null : person('StockMismatch', 'The warehouse has committed other goods than are wanted.');
+  }
+  if (inventory.state === 'reserved' && asWanted) return null;
+  // Without money this order is given up, see goalOf.
+  if (inventory.refused_generation === operation.generation) {
+    return person('StockLostAfterPayment', 'The warehouse cannot deliver what is wanted now.');
+  }
   return step('ReservingStock', {
     name: 'reserve_inventory',
     target: `reservation/${operation.generation}`,
@@ -132,8 +160,7 @@ function reserve(operation: Operation, seen: Seen, policy: Policy): Decision | n
 }
 
 function forward(operation: Operation, goal: Goal, seen: Seen, policy: Policy): Decision {
-  const { facts, wish } = operation;
-  switch (facts.payment.state) {
+  switch (operation.facts.payment.state) {
     case 'none':
       return reserve(operation, seen, policy) ?? createPayment(operation);
     case 'created':
@@ -143,10 +170,8 @@ function forward(operation: Operation, goal: Goal, seen: Seen, policy: Policy): 
     case 'processing':
       return wait('PaymentProcessing');
     case 'authorized':
-      if (goal.kind === 'authorize') return AGREED;
-      if (wish.spec.payment.capture === 'manual' && wish.spec.payment.capture_amount === null)
-        return wait('Authorized');
-      return reserve(operation, seen, policy) ?? capture(operation);
+      // The stock as it is wanted now, also under money that the front end had authorized.
+      return reserve(operation, seen, policy) ?? withAuthorization(operation, goal);
     case 'captured':
       return afterCapture(operation, goal, seen, policy);
     case 'canceled':
@@ -175,17 +200,14 @@ function askForMoney(operation: Operation): Decision {
   if (wish.confirmation <= payment.answered_confirmation) {
     return wait(payment.state === 'awaiting_customer' ? 'AwaitingCustomer' : 'PaymentDeclined');
   }
-  const mode = captureMode(wish.spec);
-  const amountDiffers = payment.amount !== null && payment.amount !== amount.value;
-  const captureDiffers = payment.capture !== null && payment.capture !== mode;
-  if (amountDiffers || captureDiffers) {
+  if (isOutdated(payment, wish.spec)) {
     return step('CreatingPayment', {
       name: 'update_payment',
       target: `${reference}/${operation.generation}`,
       reference,
       currency: amount.currency,
-      ...(amountDiffers ? { amount: amount.value } : {}),
-      ...(captureDiffers ? { capture: mode } : {}),
+      ...(amountDiffers(payment, wish.spec) ? { amount: amount.value } : {}),
+      ...(captureDiffers(payment, wish.spec) ? { capture: captureMode(wish.spec) } : {}),
     });
   }
   const wanted = wish.spec.payment.payment_method;
@@ -202,6 +224,12 @@ function askForMoney(operation: Operation): Decision {
     return_url: wish.spec.payment.return_url,
     off_session: wish.spec.payment.off_session,
   });
+}
+
+function withAuthorization(operation: Operation, goal: Goal): Decision {
+  if (goal.kind === 'authorize') return AGREED;
+  const { capture: mode, capture_amount } = operation.wish.spec.payment;
+  return mode === 'manual' && capture_amount === null ? wait('Authorized') : capture(operation);
 }
 
 function capture(operation: Operation): Decision {
@@ -255,12 +283,19 @@ function commit(operation: Operation, seen: Seen, policy: Policy): Decision | nu
   const { inventory } = operation.facts;
   switch (inventory.state) {
     case 'committed':
-      return null;
+      return reserve(operation, seen, policy);
     case 'reserved':
-      return step('CommittingStock', { name: 'commit_inventory', target: 'reservation' });
+      if (isGivenBackByOthers(operation)) {
+        return person('RefundedElsewhere', 'All money was refunded, and not by this order.');
+      }
+      // Other lines may have been asked for while the money was on its way.
+      return (
+        reserve(operation, seen, policy) ??
+        step('CommittingStock', { name: 'commit_inventory', target: 'reservation' })
+      );
     case 'none':
-      // Money that was taken by the front end: the stock is asked for now.
-      if (!inventory.requested) return reserve(operation, seen, policy);
+      // Money that the front end took: the stock is asked for now, until it was held once.
+      if (inventory.lines === null) return reserve(operation, seen, policy);
       return person('StockLostAfterPayment', 'The warehouse no longer knows the reservation.');
     case 'released':
     case 'insufficient':
@@ -314,6 +349,8 @@ function clear(operation: Operation, seen: Seen, policy: Policy): Decision {
 /** Null when it is observed that no money is held and none can arrive. */
 export function clearPayment(operation: Operation): Decision | null {
   const { facts, wish } = operation;
+  const mismatch = mismatchOf(operation);
+  if (mismatch !== null) return person('PaymentMismatch', mismatch);
   switch (facts.payment.state) {
     case 'none':
       // Known and not read yet, such as one that the front end made: it may hold money.
@@ -331,7 +368,7 @@ export function clearPayment(operation: Operation): Decision | null {
     case 'processing':
       return wait('PaymentProcessing');
     case 'captured':
-      return sendRefund(operation) ?? refundTheRest(operation) ?? openRefunds(operation, 'RefundPending');
+      return giveBack(operation);
     case 'canceled':
       return null;
     case 'unknown':
@@ -340,6 +377,16 @@ export function clearPayment(operation: Operation): Decision | null {
         `The provider reports a status unknown to us for ${wish.spec.order_id}.`,
       );
   }
+}
+
+/** All money back: the caller's refunds under their own ids as far as they are still possible, then the rest. */
+function giveBack(operation: Operation): Decision | null {
+  const held = heldAtProvider(operation);
+  // Whoever gave it back: nothing is left to send, and only what is on its way can still come to nothing.
+  if (held <= 0) return operation.facts.refunds.some(isOpen) ? wait('RefundPending') : null;
+  const next = unsentRefunds(operation).find(({ amount }) => amount <= held);
+  if (next !== undefined) return createRefund(operation, next.refund_id, next.amount, 'Refunding');
+  return refundTheRest(operation) ?? openRefunds(operation, 'RefundPending');
 }
 
 /** What is owed beyond the caller's own refunds; a refund that failed is left to a person. */

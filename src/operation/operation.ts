@@ -53,6 +53,8 @@ export interface Facts {
 /** Failures in a row, under one spec generation. */
 export interface Budget {
   readonly generation: number;
+  /** Which step `used` and `rejections` count; another one starts anew. */
+  readonly step: StepName | null;
   /** Failed tries of effects that count against the retry limit; back to 0 by progress. */
   readonly used: number;
   /** Failed readings that count; back to 0 by a good one. */
@@ -86,6 +88,8 @@ export interface PaymentFacts {
   readonly authorized: number;
   readonly captured: number;
   readonly disputed: boolean;
+  /** Taken back for good by lost disputes. */
+  readonly lost: number;
   readonly capture_before: string | null;
   readonly next_action: NextAction | null;
   readonly last_error: { readonly code: string; readonly message: string } | null;
@@ -117,6 +121,7 @@ export const NO_FACTS: Facts = {
     authorized: 0,
     captured: 0,
     disputed: false,
+    lost: 0,
     capture_before: null,
     next_action: null,
     last_error: null,
@@ -129,7 +134,7 @@ export const NO_FACTS: Facts = {
   refunds: [],
   unresolved: null,
   failure: null,
-  budget: { generation: 0, used: 0, reads: 0, rejections: 0, streak: 0 },
+  budget: { generation: 0, step: null, used: 0, reads: 0, rejections: 0, streak: 0 },
 };
 
 export type FinalizerName = 'payment' | 'inventory';
@@ -161,7 +166,7 @@ export interface Status {
   readonly cancelled_at: string | null;
   readonly attention: { readonly reason: Reason; readonly message: string; readonly since: string } | null;
   readonly settled_at: string | null;
-  /** Spec generation that was last fully evaluated. */
+  /** Spec generation that a pass has last evaluated; a new wish is ahead of it until then. */
   readonly observed_version: number;
 }
 

@@ -64,6 +64,10 @@ export const REASONS = {
   CapturedShort: { meaning: 'Less was captured than is wanted and the rest can no longer be captured.' },
   CapturedAbove: { meaning: 'More was captured than is wanted now.' },
   StockLostAfterPayment: { meaning: 'The money is captured but the stock is no longer held.' },
+  StockMismatch: { meaning: 'The warehouse has committed other goods than are wanted.' },
+  RefundedElsewhere: {
+    meaning: 'All money was given back by somebody else before the goods were committed; they are kept back.',
+  },
   GoodsGone: { meaning: 'The goods have left the warehouse and cannot be taken back by it.' },
 } as const satisfies Record<string, ReasonText>;
 

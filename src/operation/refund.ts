@@ -21,10 +21,14 @@ export function unsentRefunds(operation: Operation): RefundRequest[] {
 
 /** Seen refunds and, as `requested`, those still to be sent: what a reader sees. */
 export function allRefunds(operation: Operation): RefundFact[] {
+  const { wish, facts } = operation;
+  // Cancellation gives back everything; what has gone back otherwise is not sent any more.
+  const moot =
+    wish.cancellation !== null && facts.payment.state === 'captured' && heldAtProvider(operation) <= 0;
   const unsent = unsentRefunds(operation).map((request): RefundFact => ({
     refund_id: request.refund_id,
     amount: request.amount,
-    state: 'requested',
+    state: moot ? 'canceled' : 'requested',
     source: 'operation',
     provider_reference: null,
     reason: request.reason,
@@ -46,14 +50,29 @@ export function refundTotals(operation: Operation): RefundTotals {
   return {
     refunded,
     pending,
-    refundable: Math.max(0, operation.facts.payment.captured - refunded - pending),
+    refundable: Math.max(
+      0,
+      operation.facts.payment.captured - operation.facts.payment.lost - refunded - pending,
+    ),
   };
 }
 
-/** What the provider still holds: captured minus the refunds that it knows of and that have not failed. */
-export const heldAtProvider = (operation: Operation): number =>
-  operation.facts.payment.captured - sum(operation.facts.refunds.filter(isGiven));
+/** What we still hold: captured, not lost to a dispute, and not given back by a refund that has not failed. */
+export function heldAtProvider({ facts }: Operation): number {
+  const { captured, lost } = facts.payment;
+  return captured - lost - sum(facts.refunds.filter(isGiven));
+}
+
+/** Nothing of what was captured is held any more, though the caller did not ask for all of it to go back. */
+export function isGivenBackByOthers(operation: Operation): boolean {
+  const asked = sum(operation.wish.spec.refunds);
+  return heldAtProvider(operation) <= 0 && asked < operation.facts.payment.captured;
+}
 
 /** Our own refunds that did not come through; they are never sent again without a person. */
-export const brokenRefunds = (operation: Operation): RefundFact[] =>
-  operation.facts.refunds.filter((refund) => !isGiven(refund) && refund.source !== 'external');
+export function brokenRefunds({ facts }: Operation): RefundFact[] {
+  const given = new Set(facts.refunds.filter(isGiven).map((refund) => refund.refund_id));
+  return facts.refunds.filter(
+    (refund) => !isGiven(refund) && refund.source !== 'external' && !given.has(refund.refund_id),
+  );
+}

@@ -21,12 +21,14 @@ export function nextLook(
   const time = now.getTime();
   const { facts, status } = operation;
 
-  // A settled record whose reading failed has time: it keeps its slow turn, so that an outage is no storm.
-  const retrying = status.settled_at === null && (decision.kind === 'step' || decision.kind === 'wait');
-  if (retrying && facts.failure !== null && facts.failure.class !== 'declined') {
+  // A settled record whose reading failed has time, and so has one that waits for a person: they keep their slow
+  // turn, so that an outage is no storm.
+  const atWork = status.settled_at === null && status.attention === null;
+  const failed = facts.failure !== null && facts.failure.class !== 'declined';
+  if (atWork && (decision.kind === 'step' || (decision.kind === 'wait' && failed))) {
     const { backoff_base_ms, backoff_max_ms } = policy;
     const pause = backoff(facts.budget.streak, { base_ms: backoff_base_ms, max_ms: backoff_max_ms }, random);
-    return new Date(time + Math.max(pause, facts.failure.retry_after_ms ?? 0));
+    return new Date(time + Math.max(pause, facts.failure?.retry_after_ms ?? 0));
   }
 
   const quietSince = status.settled_at ?? status.attention?.since ?? null;

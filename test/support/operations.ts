@@ -6,6 +6,7 @@ import {
   type Facts,
   type Operation,
   type Policy,
+  type RefundFact,
   type Wish,
 } from '../../src/operation/operation.js';
 import { Spec, type SpecInput } from '../../src/operation/spec.js';
@@ -82,6 +83,17 @@ export const anOperation = ({ facts, ...patch }: OperationPatch = {}): Operation
   status: INITIAL_STATUS,
   ...patch,
   facts: someFacts(facts),
+});
+
+/** A refund of the caller that succeeded. */
+export const aRefund = (patch: Partial<RefundFact> = {}): RefundFact => ({
+  refund_id: 'r1',
+  amount: 2_500,
+  state: 'succeeded',
+  source: 'operation',
+  provider_reference: 're_1',
+  reason: null,
+  ...patch,
 });
 
 export const anAttempt = (patch: Partial<Attempt> = {}): Attempt => ({
