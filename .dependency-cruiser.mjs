@@ -26,7 +26,14 @@ export default {
       'loop-knows-ports-only',
       'The loop is built with `new` in tests; frameworks and concrete adapters are handed in.',
       { path: '^src/reconciler' },
-      { path: ['node_modules/@nestjs', '^src/(queue|api|console|sandbox)', '^src/payment/stripe', '^src/inventory/http'] },
+      {
+        path: [
+          'node_modules/@nestjs',
+          '^src/(queue|api|console|sandbox)',
+          '^src/payment/stripe',
+          '^src/inventory/http',
+        ],
+      },
     ),
     only(
       'api-never-calls-the-world',
@@ -58,6 +65,9 @@ export default {
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '^dist' },
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
   },
 };

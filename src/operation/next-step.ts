@@ -145,7 +145,9 @@ function reserve(operation: Operation, seen: Seen, policy: Policy): Decision | n
   const { lines } = operation.wish.spec;
   const asWanted = sameLines(inventory.lines, lines);
   if (inventory.state === 'committed') {
-    return asWanted ? null : person('StockMismatch', 'The warehouse has committed other goods than are wanted.');
+    return asWanted
+      ? null
+      : person('StockMismatch', 'The warehouse has committed other goods than are wanted.');
   }
   if (inventory.state === 'reserved' && asWanted) return null;
   // Without money this order is given up, see goalOf.

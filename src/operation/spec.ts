@@ -59,6 +59,9 @@ const ProviderId = z.string().regex(/^[A-Za-z0-9_-]{1,255}$/, { error: 'must be 
 
 const HttpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(2048);
 
+const YEAR_0 = Date.parse('0000-01-01T00:00:00Z');
+const YEAR_10000 = Date.parse('9999-12-31T23:59:59.999Z') + 1;
+
 export const Desired = z.enum(['authorized', 'fulfilled', 'cancelled']);
 
 export const PaymentSpec = z.strictObject({
@@ -86,6 +89,10 @@ export const Spec = z.strictObject({
   refunds: z.array(RefundRequest).max(100).default([]),
   payment_deadline: z.iso
     .datetime({ offset: true })
+    // Beyond that, its UTC form could not be read back.
+    .refine((text) => !(Date.parse(text) < YEAR_0 || Date.parse(text) >= YEAR_10000), {
+      error: 'must be in the years 0 to 9999',
+    })
     .transform((text) => new Date(text).toISOString())
     .nullable()
     .default(null)

@@ -17,6 +17,13 @@ export interface AccountIdentity {
   readonly livemode: boolean | null;
 }
 
+/** Whoever holds the secret can act on the payment: it is handed on to the customer's browser and kept nowhere. */
+export interface CustomerAccess {
+  readonly payment: PaymentReading;
+  /** Null: this server shows none. */
+  readonly client_secret: string | null;
+}
+
 export interface PaymentProvider {
   /**
    * The exact wire parameters of a step, as JSON. Pure: same step, same result. They are stored before the first
@@ -30,6 +37,9 @@ export interface PaymentProvider {
    * so for this id; whether that is believed is not decided here.
    */
   observe(query: { readonly reference: string; readonly refunds: boolean }): Promise<Reading<PaymentReading>>;
+
+  /** The payment as it is at this moment (without refunds and charges), and its secret. Otherwise as `observe`. */
+  clientSecret(reference: string): Promise<Reading<CustomerAccess>>;
 
   /**
    * Whose account the key opens, and whether it is live. `absent`: the provider does not tell (a restricted key, a peer

@@ -4,11 +4,11 @@ import type { Outcome, Parameters } from '../../operation/attempt.js';
 import type { Failure } from '../../operation/failure.js';
 import type { PaymentReading, Reading, RefundReading } from '../../operation/observation.js';
 import type { PaymentStep } from '../../operation/step.js';
-import type { AccountIdentity, PaymentCall, PaymentProvider } from '../port.js';
+import type { AccountIdentity, CustomerAccess, PaymentCall, PaymentProvider } from '../port.js';
 import { saysAbsent } from './fault.js';
 import { inStableOrder, NOT_SENDABLE, prepare, type PayloadOptions } from './payload.js';
 import { StripeReader, type Got } from './stripe-reader.js';
-import { capturedAmount, expandedCharge, toPaymentReading } from './to-observation.js';
+import { capturedAmount, expandedCharge, NOTHING_ELSE_SEEN, toPaymentReading } from './to-observation.js';
 import { envelopeOf, isSuccess, paymentIn, toOutcome, type SdkAnswer } from './to-outcome.js';
 import { customerRefunds, toRefundReading } from './to-refund.js';
 import {
@@ -24,6 +24,8 @@ export class StripeProvider implements PaymentProvider {
   readonly #stripe: Stripe;
   readonly #reader: StripeReader;
   readonly #options: PayloadOptions;
+  /** Whether the account is live, as it said itself; null while it has not been asked or does not say. */
+  #livemode: boolean | null = null;
 
   /** `stripe`: made by stripeClient, whose transport and timeout this class relies on. */
   constructor(stripe: Stripe, options: PayloadOptions = { automatic_methods: true }) {
@@ -41,12 +43,9 @@ export class StripeProvider implements PaymentProvider {
     readonly refunds: boolean;
   }): Promise<Reading<PaymentReading>> {
     const payment = await this.#reader.payment(query.reference);
-    if (!payment.ok)
-      return payment.fault !== null && saysAbsent(payment.fault) ? { kind: 'absent' } : unknown(payment);
-    if (payment.value.id !== query.reference) {
-      const message = `The answer shows ${payment.value.id}, not ${query.reference}.`;
-      return { kind: 'unknown', failure: { class: 'unknown', code: 'other_object', message } };
-    }
+    if (!payment.ok) return unreadable(payment);
+    const other = this.#otherThan(query.reference, payment.value);
+    if (other !== null) return { kind: 'unknown', failure: other };
     const charge = await this.#charge(payment.value);
     if (!charge.ok) return unknown(charge);
     const refunds = await this.#refunds(payment.value, charge.value, query.refunds);
@@ -61,6 +60,32 @@ export class StripeProvider implements PaymentProvider {
     return reading.ok ? { kind: 'present', value: reading.value } : unknown(reading);
   }
 
+  async clientSecret(reference: string): Promise<Reading<CustomerAccess>> {
+    const payment = await this.#reader.paymentWithSecret(reference);
+    if (!payment.ok) return unreadable(payment);
+    const other = this.#otherThan(reference, payment.value);
+    if (other !== null) return { kind: 'unknown', failure: other };
+    const reading = toPaymentReading(payment.value, NOTHING_ELSE_SEEN);
+    if (!reading.ok) return unknown(reading);
+    return {
+      kind: 'present',
+      value: { payment: reading.value, client_secret: payment.value.client_secret },
+    };
+  }
+
+  /** Why an answer is not about the payment that was asked for, in the mode that the account has; or null. */
+  #otherThan(reference: string, payment: WirePayment): Failure | null {
+    if (payment.id !== reference) {
+      const message = `The answer shows ${payment.id}, not ${reference}.`;
+      return { class: 'unknown', code: 'other_object', message };
+    }
+    if (payment.livemode === null || this.#livemode === null || payment.livemode === this.#livemode)
+      return null;
+    const mode = (live: boolean): string => (live ? 'live' : 'test');
+    const message = `${reference} is a ${mode(payment.livemode)} payment, the account is a ${mode(this.#livemode)} one.`;
+    return { class: 'authorization', code: 'livemode_mismatch', message };
+  }
+
   async identify(): Promise<Reading<AccountIdentity>> {
     const account = await this.#reader.account();
     if (!account.ok) return unknown(account);
@@ -68,6 +93,7 @@ export class StripeProvider implements PaymentProvider {
     if (!balance.ok) return unknown(balance);
     if (account.value === null && balance.value === null) return { kind: 'absent' };
     const identity = account.value?.id ?? null;
+    this.#livemode = balance.value?.livemode ?? this.#livemode;
     return { kind: 'present', value: { identity, livemode: balance.value?.livemode ?? null } };
   }
 
@@ -208,6 +234,9 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Stripe counts whole seconds. */
 const toSeconds = (time: string): number => Math.floor(Date.parse(time) / 1000);
+
+const unreadable = (got: Extract<Got<unknown>, { ok: false }>) =>
+  got.fault !== null && saysAbsent(got.fault) ? ({ kind: 'absent' } as const) : unknown(got);
 
 const unknown = ({ failure }: { readonly failure: Failure }) => ({ kind: 'unknown', failure }) as const;
 

@@ -13,6 +13,7 @@ import {
   WireDispute,
   WireList,
   WirePayment,
+  WirePaymentWithSecret,
   WireRefund,
 } from './wire.js';
 
@@ -47,6 +48,11 @@ export class StripeReader {
     if (expanded.ok || !refusesExpand(expanded.fault)) return expanded;
     this.#cannotExpand = true;
     return read(plain, WirePayment);
+  }
+
+  /** Without its charge: the secret needs no more. */
+  paymentWithSecret(reference: string): Promise<Got<WirePaymentWithSecret>> {
+    return read(() => this.#stripe.paymentIntents.retrieve(reference), WirePaymentWithSecret);
   }
 
   /** Whose account the key opens. Null: the key may not ask, or the server does not offer it. */

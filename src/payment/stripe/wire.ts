@@ -54,6 +54,10 @@ export const WirePayment = z.object({
 });
 export type WirePayment = z.output<typeof WirePayment>;
 
+/** Only for the route that hands the secret on; what is read for any other purpose leaves it out. */
+export const WirePaymentWithSecret = WirePayment.extend({ client_secret: shown(z.string().min(1)) });
+export type WirePaymentWithSecret = z.output<typeof WirePaymentWithSecret>;
+
 export const WireRefund = z.object({
   id: z.string().regex(/^(re|pyr)_/),
   object: z.literal('refund'),
