@@ -1,6 +1,6 @@
 /** The regular sweep: ticked by a job scheduler once per cluster, or by a local timer while those ticks stay away. */
 import type { Clock } from '../clock.js';
-import type { Log } from '../reconciler/ports.js';
+import type { Log } from '../reconciler/log.js';
 import type { BellQueue, BellWorker, QueueBackend } from './backend.js';
 
 export interface ClockWorkOptions {

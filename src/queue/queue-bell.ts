@@ -1,6 +1,6 @@
 /** Rings through the queue, so that a worker in any process claims at once. Never waited for. */
 import type { Bell } from '../reconciler/bell.js';
-import type { Log } from '../reconciler/ports.js';
+import type { Log } from '../reconciler/log.js';
 import type { BellQueue } from './backend.js';
 
 /** A ring that the queue has not taken by then is given up; the sweep finds the work. */

@@ -7,7 +7,7 @@ import type { Failure } from '../operation/failure.js';
 import type { PaymentReading, Reading } from '../operation/observation.js';
 import type { PaymentProvider } from '../payment/port.js';
 import type { AccountStore } from '../store/account-store.js';
-import type { Log } from './ports.js';
+import type { Log } from './log.js';
 
 /** What one failure says about its account. */
 type Signal = 'none' | 'trouble' | 'throttled' | 'refused';

@@ -5,13 +5,7 @@ import type { OutcomeKind, StepName } from '../operation/attempt.js';
 import type { Policy } from '../operation/operation.js';
 import type { PassStore } from '../store/pass-store.js';
 import type { Accounts } from './accounts.js';
-
-/** Structured log lines; members are safe to show. */
-export interface Log {
-  info(data: Readonly<Record<string, unknown>>, message: string): void;
-  warn(data: Readonly<Record<string, unknown>>, message: string): void;
-  error(data: Readonly<Record<string, unknown>>, message: string): void;
-}
+import type { Log } from './log.js';
 
 /** Counts for the metrics; never throws. Durations in seconds. */
 export interface LoopObserver {
