@@ -10,6 +10,9 @@ export interface SweepOptions {
   readonly interval_ms: number;
 }
 
+/** How soon an account that is out or limited is asked for what it may bear meanwhile. */
+const HELD_MS = 250;
+
 export class Sweep {
   readonly #loop: LoopDependencies;
   readonly #bell: Bell;
@@ -17,6 +20,7 @@ export class Sweep {
   readonly #passes = new Set<Promise<void>>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #claiming: Promise<void> | null = null;
+  #heldTimer: NodeJS.Timeout | null = null;
   /** Someone asked while a claim was under way, or the last claim left something for want of room. */
   #more = false;
   #draining = false;
@@ -65,8 +69,9 @@ export class Sweep {
         return;
       }
       const { store, worker, lease_ms, accounts } = this.#loop;
-      const { claims, drained, probed } = await store.claim(room, worker, lease_ms, accounts.ceiling);
+      const { claims, drained, probed, held } = await store.claim(room, worker, lease_ms, accounts.ceiling);
       accounts.suspect(probed);
+      if (held) this.#heldTimer ??= this.#after(HELD_MS, () => (this.#heldTimer = null));
       if (drained.length > 0) await accounts.relax(drained);
       for (const claim of claims) {
         const pass: Promise<void> = reconcile(claim, this.#loop)
@@ -97,11 +102,18 @@ export class Sweep {
       this.#more = true;
       return;
     }
+    this.#after(dueIn);
+  }
+
+  /** Ticks once, `ms` from now. */
+  #after(ms: number, before: () => void = () => undefined): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
+      before();
       this.#tickQuietly();
-    }, dueIn);
+    }, ms);
     this.#timers.add(timer);
+    return timer;
   }
 
   #tickQuietly(): void {

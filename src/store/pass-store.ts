@@ -20,8 +20,12 @@ export interface Claim {
 
 export interface Claimed {
   readonly claims: Claim[];
+  /** Limited accounts for which nothing waits any more. */
   readonly drained: string[];
+  /** Accounts that are out, of which a record was claimed to see whether they are back. */
   readonly probed: string[];
+  /** Some account is out, limited or throttled: what it holds back may be claimable soon. */
+  readonly held: boolean;
 }
 
 export interface Intent {
@@ -39,7 +43,7 @@ export interface Entry {
   readonly fencing_token: number;
   /** As last known to this pass; an intent is recorded only when nobody wrote since. */
   readonly resource_version: number;
-  /** The generation that `status` was derived for; with another one, only the facts are written. */
+  /** The generation that `status` was derived for; with another one, or a newer wish, only the facts are written. */
   readonly generation: number;
   readonly facts: Facts;
   readonly status: Status;
@@ -74,7 +78,7 @@ export interface Recorded {
  * bear now, so one that is out or slow neither fills the batch nor holds up another:
  *
  *   probes   an account whose breaker is open: one record now and then
- *   metered  one that was throttled or came back: what its rate has saved up, at most a second's worth
+ *   metered  one that was throttled or came back: what its rate has saved up, at most a quarter of a second's worth
  *   free     all others
  */
 const CLAIM = `
@@ -88,7 +92,7 @@ WITH probes AS (
   FROM provider_accounts b, LATERAL (
     SELECT least($5::float8, b.rate * power(2, least(30, extract(epoch FROM now() - b.rate_since) / 10))) AS rate
   ) r, LATERAL (
-    SELECT least(greatest(1, r.rate), b.tokens + r.rate * extract(epoch FROM now() - b.tokens_at)) AS saved
+    SELECT least(greatest(1, r.rate / 4), b.tokens + r.rate * extract(epoch FROM now() - b.tokens_at)) AS saved
   ) m
   WHERE a.account = b.account AND a.breaker = 'closed' AND a.rate IS NOT NULL
     AND (a.throttled_until IS NULL OR a.throttled_until <= now())
@@ -116,20 +120,22 @@ WITH probes AS (
   FROM due WHERE o.id = due.id
   RETURNING o.*
 )
-SELECT permits.account, permits.kind = 'metered' AND count(claimed.id) < permits.granted AS drained,
-  permits.kind = 'probe' AS probed,
+SELECT account, permits.kind = 'probe' AS probed,
+  permits.kind = 'metered' AND count(claimed.id) < permits.granted AS drained,
+  breaker = 'open' OR rate IS NOT NULL OR coalesce(throttled_until > now(), false) AS held,
   coalesce(json_agg(json_build_object('row', claimed, 'attempts', (
     SELECT coalesce(json_agg(a ORDER BY a.attempt_id), '[]') FROM operation_attempts a WHERE a.operation = claimed.id
   )) ORDER BY claimed.next_attempt_at) FILTER (WHERE claimed.id IS NOT NULL), '[]') AS claims
-FROM permits LEFT JOIN claimed USING (account)
-GROUP BY permits.account, permits.kind, permits.granted`;
+FROM provider_accounts LEFT JOIN permits USING (account) LEFT JOIN claimed USING (account)
+GROUP BY account, permits.kind, permits.granted`;
 
 /**
  * One write for one moment of a pass. A crash before it leaves the former moment, a crash after it the new one:
  * the answer, what it means, and the intent of the next effect are never apart.
  *
  *   completed  the answer to an open attempt; whoever sent it may say it, also without the lease
- *   written    facts: only under the same fencing token; status: only for the same generation
+ *   written    facts: only under the same fencing token; status: only for the same wish. That is the same generation,
+ *              and no write by somebody who woke the record (the customer tries again): their status is the newer one
  *   opened     the intent: only when moreover nobody wrote since and the lease has time left
  */
 const RECORD = `
@@ -149,8 +155,10 @@ WITH input AS (
   UPDATE order_operations o SET
     facts = i.facts,
     provider_reference = coalesce(i.provider_reference, o.provider_reference),
-    status = CASE WHEN o.generation = i.generation THEN i.status ELSE o.status END,
-    settled_at = CASE WHEN o.generation = i.generation THEN (i.status->>'settled_at')::timestamptz ELSE o.settled_at END,
+    status = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+      THEN i.status ELSE o.status END,
+    settled_at = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+      THEN (i.status->>'settled_at')::timestamptz ELSE o.settled_at END,
     resource_version = o.resource_version + CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END,
     updated_at = CASE WHEN i.changed OR i.intent IS NOT NULL THEN clock_timestamp() ELSE o.updated_at END,
     task = CASE WHEN o.resource_version = i.resource_version THEN i.intent->>'step' END,
@@ -203,19 +211,20 @@ export class PassStore {
 
   /**
    * Records that are due, oldest first, each leased to `worker` for `leaseMs` of the database's clock. `ceiling`: passes
-   * a second that a limited account grows back to. `drained`: limited accounts for which nothing waits any more;
-   * `probed`: accounts that are out, of which a record was claimed to see whether they are back.
+   * a second that a limited account grows back to.
    */
   async claim(limit: number, worker: string, leaseMs: number, ceiling: number): Promise<Claimed> {
     const accounts = await this.#database.query<{
       account: string;
-      drained: boolean;
-      probed: boolean;
+      drained: boolean | null;
+      probed: boolean | null;
+      held: boolean;
       claims: { row: OrderOperationRow & { fencing_token: number }; attempts: OperationAttemptRow[] }[];
     }>(CLAIM, [limit, worker, leaseMs, PROBE_INTERVAL_MS, ceiling]);
     return {
-      drained: accounts.filter(({ drained }) => drained).map(({ account }) => account),
-      probed: accounts.filter(({ probed }) => probed).map(({ account }) => account),
+      drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
+      held: accounts.some(({ held }) => held),
+      probed: accounts.filter(({ probed }) => probed === true).map(({ account }) => account),
       claims: accounts
         .flatMap(({ claims }) => claims)
         .map(({ row, attempts }) => ({
