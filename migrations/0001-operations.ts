@@ -96,7 +96,7 @@ CREATE TABLE operation_attempts (
 
   CONSTRAINT operation_attempts_outcome_known CHECK (outcome IN ('done', 'pending', 'declined', 'rejected', 'not_sent', 'unknown')),
   CONSTRAINT operation_attempts_completed_once CHECK ((completed_at IS NULL) = (outcome IS NULL)),
-  CONSTRAINT operation_attempts_resolution_known CHECK (resolution IN ('effect_observed', 'no_effect_observed'))
+  CONSTRAINT operation_attempts_resolution_known CHECK (resolution IN ('effect_observed', 'no_effect_observed', 'overtaken'))
 );
 COMMENT ON TABLE operation_attempts IS 'The journal of effects: a row is inserted by the statement that records the intent, before the call';
 COMMENT ON COLUMN operation_attempts.parameters IS 'Exactly what is sent; json and not jsonb, since a key is always resent with the same bytes';

@@ -15,11 +15,13 @@ import { ClockWork } from './queue/clock-work.js';
 import { QueueBell } from './queue/queue-bell.js';
 import type { Bell } from './reconciler/bell.js';
 import { Accounts } from './reconciler/accounts.js';
+import { ClientSecretReader } from './reconciler/client-secret-reader.js';
 import { ReadingPlanner } from './reconciler/planner.js';
 import type { LoopDependencies } from './reconciler/ports.js';
 import { Sweep } from './reconciler/sweep.js';
 import { AccountStore } from './store/account-store.js';
 import { Database } from './store/database.js';
+import { EventInbox } from './store/event-inbox.js';
 import { PassStore } from './store/pass-store.js';
 import { PostgresOperationStore } from './store/postgres-operation-store.js';
 import { collectStatistics } from './store/statistics.js';
@@ -206,11 +208,16 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     store,
     bell: sweep === null ? queueBell : nearBell(sweep, queueBell, logger),
     planner: new ReadingPlanner(store, loop),
+    clientSecrets: new ClientSecretReader(store, loop),
     clock: systemClock,
     policy: loop.policy,
     apiKeys: config.API_KEYS,
     accounts: [...config.accounts.keys()],
     amountProblem: (_provider, value, currency) => amountProblem(value, currency),
+    inbox: new EventInbox(database),
+    webhookSecrets: new Map(
+      [...config.accounts].map(([name, { webhook_secret = [] }]) => [name, [webhook_secret].flat()]),
+    ),
   };
 }
 

@@ -147,7 +147,7 @@ function accountsOf(environment: z.infer<typeof Environment>): ReadonlyMap<strin
     accounts.set(DEFAULT_ACCOUNT, {
       provider: 'stripe',
       secret: STRIPE_SECRET_KEY,
-      ...(STRIPE_WEBHOOK_SECRET === undefined ? {} : { webhook_secret: STRIPE_WEBHOOK_SECRET.split(',') }),
+      ...(STRIPE_WEBHOOK_SECRET === undefined ? {} : { webhook_secret: listed(STRIPE_WEBHOOK_SECRET) }),
       ...(STRIPE_API_BASE === undefined ? {} : { base: STRIPE_API_BASE }),
     });
   }
@@ -162,6 +162,13 @@ function accountsOf(environment: z.infer<typeof Environment>): ReadonlyMap<strin
     throw configurationError(['STRIPE_SECRET_KEY: is needed, or accounts in ACCOUNTS_FILE']);
   return accounts;
 }
+
+/** Comma-separated. What is empty is no secret: anybody could sign with it. */
+const listed = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
 
 /** Values are never shown: they are secrets. */
 function readAccounts(path: string): z.infer<typeof AccountsFile> {

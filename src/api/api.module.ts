@@ -2,22 +2,27 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { ApiDependencies, FullDependencies } from './dependencies.js';
 import { ActionsController } from './operations/actions.controller.js';
+import { CustomerController } from './operations/customer.controller.js';
 import { JournalController } from './operations/journal.controller.js';
 import { OperationsController } from './operations/operations.controller.js';
 import { Waiters } from './operations/waiters.js';
 import { Writes } from './operations/writes.js';
 import { ProbesController } from './probes/probes.controller.js';
+import { WebhooksController } from './webhooks/webhooks.controller.js';
 import {
   ACCOUNTS,
   AMOUNT_PROBLEM,
   BELL,
+  CLIENT_SECRETS,
   CLOCK,
+  INBOX,
   LOGGER,
   METRICS,
   PLANNER,
   POLICY,
   READINESS,
   STORE,
+  WEBHOOK_SECRETS,
 } from './tokens.js';
 
 const value = (provide: symbol, useValue: unknown): Provider => ({ provide, useValue });
@@ -32,10 +37,13 @@ const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(STORE, dependencies.store),
   value(BELL, dependencies.bell),
   value(PLANNER, dependencies.planner),
+  value(CLIENT_SECRETS, dependencies.clientSecrets),
   value(CLOCK, dependencies.clock),
   value(POLICY, dependencies.policy),
   value(ACCOUNTS, dependencies.accounts),
   value(AMOUNT_PROBLEM, dependencies.amountProblem),
+  value(INBOX, dependencies.inbox),
+  value(WEBHOOK_SECRETS, dependencies.webhookSecrets),
   Writes,
   Waiters,
 ];
@@ -48,7 +56,14 @@ export class ApiModule {
     }
     return {
       module: ApiModule,
-      controllers: [ProbesController, OperationsController, ActionsController, JournalController],
+      controllers: [
+        ProbesController,
+        OperationsController,
+        ActionsController,
+        CustomerController,
+        JournalController,
+        WebhooksController,
+      ],
       providers: [...forProbes(dependencies), ...forOperations(dependencies)],
     };
   }

@@ -3,7 +3,9 @@ import type { Clock } from '../clock.js';
 import type { ApiKey } from '../config.js';
 import type { Policy } from '../operation/operation.js';
 import type { Bell } from '../reconciler/bell.js';
+import type { ClientSecrets } from '../reconciler/client-secret.js';
 import type { Planner } from '../reconciler/plan.js';
+import type { EventInbox } from '../store/event-inbox.js';
 import type { OperationStore } from '../store/operation-store.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -33,12 +35,16 @@ export interface FullDependencies {
   readonly store: OperationStore;
   readonly bell: Bell;
   readonly planner: Planner;
+  readonly clientSecrets: ClientSecrets;
   readonly clock: Clock;
   readonly policy: Policy;
   readonly apiKeys: readonly ApiKey[];
   /** Names of the configured provider accounts. */
   readonly accounts: readonly string[];
   readonly amountProblem: AmountProblem;
+  readonly inbox: EventInbox;
+  /** Secrets of an account's webhook endpoint, by account; several while one is being replaced. */
+  readonly webhookSecrets: ReadonlyMap<string, readonly string[]>;
 }
 
 export type ApiDependencies = ProbeDependencies | FullDependencies;

@@ -1,6 +1,13 @@
 /** Knowledge: how readings and answers become facts. Pure; what is unknown never overwrites what is known. */
-import { isFinal, openAttempts, type Attempt, type Outcome, type StepName } from './attempt.js';
-import { isLasting, spendsBudget, type Failure } from './failure.js';
+import {
+  isFinal,
+  openAttempts,
+  type Attempt,
+  type Outcome,
+  type StepName,
+  type Resolution,
+} from './attempt.js';
+import { isLasting, NOT_FOUND, spendsBudget, type Failure } from './failure.js';
 import { isOutdated, sameLines } from './next-step.js';
 import type { Budget, Facts, InventoryFacts, Operation, PaymentFacts, RefundFact } from './operation.js';
 import type { Observation, PaymentReading, RefundReading, ReservationReading } from './observation.js';
@@ -22,6 +29,7 @@ export function absorbObservation(operation: Operation, observation: Observation
   if (payment.kind === 'present') {
     facts = withPayment(operation, facts, payment.value, at);
     reference ??= adoptable(facts, operation, payment.value) ? payment.value.reference : null;
+    if (reference === null) facts = withoutMoney(operation, facts);
   }
   if (inventory.kind === 'present')
     facts = { ...facts, inventory: withReservation(facts.inventory, inventory.value, at) };
@@ -47,7 +55,7 @@ export function paymentFailure(operation: Operation, observation: Observation): 
   if (payment.kind === 'absent' && expected !== null) {
     return {
       class: 'authorization',
-      code: 'payment_not_found',
+      code: NOT_FOUND,
       message: `The provider does not know ${expected}: wrong account or mode until proven otherwise.`,
     };
   }
@@ -158,11 +166,10 @@ const doubtAbout = (attempt: Attempt | undefined): Facts['unresolved'] =>
  */
 export function withTask(operation: Operation, task: StepName | null, now: Date): Operation {
   const { facts } = operation;
-  if (task === null || facts.unresolved !== null) return operation;
-  return {
-    ...operation,
-    facts: { ...facts, unresolved: { step: task, target: '', since: now.toISOString() } },
-  };
+  if (task === null) return operation;
+  const unresolved = facts.unresolved ?? { step: task, target: '', since: now.toISOString() };
+  const requested = facts.inventory.requested || task === 'reserve_inventory';
+  return { ...operation, facts: { ...facts, unresolved, inventory: { ...facts.inventory, requested } } };
 }
 
 const freshBudget = (operation: Operation): Budget => ({
@@ -214,9 +221,6 @@ function withReadFailure(
 
 function withPayment(operation: Operation, facts: Facts, reading: PaymentReading, at: string): Facts {
   const before = facts.payment;
-  // Any state but `created` proves that a confirmation was answered: ours, or the front end's.
-  const answered =
-    reading.state === 'created' ? before.answered_confirmation : Math.max(1, before.answered_confirmation);
   const payment: PaymentFacts = {
     state: reading.state,
     provider_status: reading.provider_status,
@@ -232,9 +236,11 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
     capture_before: reading.capture_before,
     next_action: reading.next_action,
     last_error: reading.last_error,
+    ...(reading.charge !== undefined && { charge: reading.charge }),
     canceled_because: reading.canceled_because,
     operation_id: reading.operation_id,
-    answered_confirmation: answered,
+    ...(before.taken_by !== undefined && { taken_by: before.taken_by }),
+    answered_confirmation: answeredAfter(facts, reading),
     observed_at: at,
   };
   return {
@@ -244,6 +250,22 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
       reading.refunds === null ? facts.refunds : listedRefunds(operation, facts.refunds, reading.refunds),
   };
 }
+
+/** The last confirmation that a reading proves to have been answered, whatever became of its own answer. */
+function answeredAfter({ payment: before, unresolved }: Facts, reading: PaymentReading): number {
+  // Any state but `created` proves that one was answered: ours, or the front end's.
+  const known =
+    reading.state === 'created' ? before.answered_confirmation : Math.max(1, before.answered_confirmation);
+  // From these states nothing but a confirmation leads away. Awaiting the customer is none: they move it, too.
+  const still = before.state === 'created' || before.state === 'failed';
+  if (!still || unresolved?.step !== 'confirm_payment') return known;
+  const askedAgain = before.charge !== undefined && reading.charge !== before.charge;
+  return reading.state !== before.state || askedAgain
+    ? Math.max(known, confirmationOf(unresolved.target))
+    : known;
+}
+
+const confirmationOf = (target: string): number => Number(target.split('/').at(-1));
 
 /** Something moved, whoever moved it: former failures no longer say what keeps the operation from converging. */
 function withProgress(operation: Operation, facts: Facts): Facts {
@@ -261,10 +283,18 @@ const moneyMoved = (before: Facts, after: Facts): boolean =>
 const moved = ({ facts: before }: Operation, after: Facts): boolean =>
   stockMoved(before, after) || moneyMoved(before, after);
 
+/** A payment that is not this order's is seen, to say why; its money and its refunds are none of this order's. */
+const withoutMoney = (operation: Operation, facts: Facts): Facts => ({
+  ...facts,
+  payment: { ...facts.payment, authorized: 0, captured: 0, lost: 0, next_action: null, capture_before: null },
+  refunds: operation.facts.refunds,
+});
+
 /** A payment of the front end is ours only when everything that can be compared agrees. */
 function adoptable(facts: Facts, operation: Operation, reading: PaymentReading): boolean {
   const { amount, payment } = operation.wish.spec;
-  if (facts.payment.state === 'unknown' || reading.currency !== amount.currency) return false;
+  if (facts.payment.state === 'unknown' || facts.payment.taken_by !== undefined) return false;
+  if (reading.currency !== amount.currency) return false;
   // Found by what we sent ourselves; the amount that is wanted may have changed since.
   if (payment.reference === null) return reading.operation_id === operation.operation_id;
   return (
@@ -350,11 +380,9 @@ export function effectSeen(
     case 'create_payment':
       return reference !== null;
     case 'update_payment':
-      return MOVED_ON.has(state) || !isOutdated(facts.payment, operation.wish.spec);
+      return MOVED_ON.has(state) || !isOutdated(facts.payment, operation.wish);
     case 'confirm_payment':
-      return (
-        MOVED_ON.has(state) || facts.payment.answered_confirmation >= Number(effect.target.split('/').at(-1))
-      );
+      return MOVED_ON.has(state) || facts.payment.answered_confirmation >= confirmationOf(effect.target);
     case 'capture_payment':
       return state === 'captured' || state === 'canceled';
     case 'cancel_payment':
@@ -379,6 +407,42 @@ export function effectSeen(
       );
     case 'commit_inventory':
       return stock === 'committed' || stock === 'released';
+    case 'release_inventory':
+      return stock === 'released';
+  }
+}
+
+/** What reading says of a try whose answer was lost, or null while it is in doubt. */
+export function resolutionOf(
+  attempt: Attempt,
+  facts: Facts,
+  reference: string | null,
+  operation: Operation,
+): Resolution | null {
+  if (!effectSeen(attempt, facts, reference, operation)) return null;
+  return isShown(attempt, facts) ? 'effect_observed' : 'overtaken';
+}
+
+/** Whether the world, as it was seen, is as the effect leaves it. */
+function isShown(effect: Pick<Attempt, 'step' | 'target'>, facts: Facts): boolean {
+  const { state } = facts.payment;
+  const stock = facts.inventory.state;
+  switch (effect.step) {
+    case 'create_payment':
+    case 'update_payment':
+      return true;
+    case 'confirm_payment':
+      return state !== 'canceled';
+    case 'capture_payment':
+      return state === 'captured';
+    case 'cancel_payment':
+      return state === 'canceled';
+    case 'create_refund':
+      return facts.refunds.some((refund) => refund.refund_id === effect.target);
+    case 'reserve_inventory':
+      return stock === 'reserved' || stock === 'committed';
+    case 'commit_inventory':
+      return stock === 'committed';
     case 'release_inventory':
       return stock === 'released';
   }

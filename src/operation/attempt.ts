@@ -1,7 +1,12 @@
 /** The journal of effects: what was about to be done, under which key, and what was answered. */
 import { createHash } from 'node:crypto';
 import type { Failure } from './failure.js';
-import type { PaymentReading, RefundReading, ReservationReading } from './observation.js';
+import {
+  withoutPage,
+  type PaymentReading,
+  type RefundReading,
+  type ReservationReading,
+} from './observation.js';
 
 export const STEPS = [
   'reserve_inventory',
@@ -44,7 +49,15 @@ export type Outcome =
   | ({ readonly kind: 'done' | 'pending' } & Answer)
   | ({ readonly kind: 'declined' | 'rejected' | 'not_sent' | 'unknown'; readonly failure: Failure } & Answer);
 
-export type Resolution = 'effect_observed' | 'no_effect_observed';
+/** `overtaken`: nothing shows the effect, and as things are now it can no longer happen. */
+export const RESOLUTIONS = ['effect_observed', 'no_effect_observed', 'overtaken'] as const;
+export type Resolution = (typeof RESOLUTIONS)[number];
+
+/** An answer as the journal keeps it, for ever and for everybody who may read it. */
+export const forJournal = <O extends Outcome>(outcome: O): O =>
+  outcome.shown?.payment === undefined
+    ? outcome
+    : { ...outcome, shown: { ...outcome.shown, payment: withoutPage(outcome.shown.payment) } };
 
 /** One recorded try. `outcome` null: no answer is recorded (yet, or its worker died). */
 export interface Attempt {

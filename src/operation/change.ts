@@ -3,6 +3,7 @@ import { goalOf, type Goal } from './goal.js';
 import { sameJson } from './json.js';
 import { formatMoney } from './money.js';
 import type { Operation, Policy, Wish } from './operation.js';
+import type { PaymentState } from './observation.js';
 import type { InputProblem } from './pointer.js';
 import { refundTotals } from './refund.js';
 import type { RefundRequest, Spec } from './spec.js';
@@ -56,7 +57,10 @@ export const refused = (code: RefusalCode, detail: string, pointers?: readonly I
 export const sameSpec = (a: Spec, b: Spec): boolean => sameJson(a, b);
 
 /** Why nothing but cancellation can be asked of an order that is being given up, or null. */
-export function givenUp(operation: Operation, { now, policy }: Asking): string | null {
+export function givenUp(
+  operation: Operation,
+  { now, policy }: Pick<Asking, 'now' | 'policy'>,
+): string | null {
   const goal = goalOf(operation, now, policy);
   return goal.kind === 'clear' ? GIVEN_UP[goal.why] : null;
 }
@@ -205,6 +209,7 @@ export function tryPaymentAgain(
       'The payment is canceled at the provider: support can ask for a new one.',
     );
   }
+  if (isRefusedAsItStands(operation)) return correctMethod(operation, paymentMethod);
   // Declined by the answer, at a provider that does not keep the decline on the payment.
   const declined = payment.state === 'created' && payment.answered_confirmation >= wish.confirmation;
   if (payment.state !== 'failed' && payment.state !== 'awaiting_customer' && !declined) {
@@ -240,6 +245,41 @@ export function tryPaymentAgain(
     },
   };
 }
+
+/** States in which a payment can still be asked for. */
+const ASKABLE: ReadonlySet<PaymentState> = new Set(['none', 'created', 'failed', 'awaiting_customer']);
+
+/** The provider refused to take the method at all (unknown to it, used up), so no try is under way and none was made. */
+function isRefusedAsItStands({ facts, wish }: Operation): boolean {
+  const { failure, unresolved, payment } = facts;
+  return (
+    unresolved === null &&
+    failure?.class === 'rejected' &&
+    ASKABLE.has(payment.state) &&
+    wish.spec.payment.reference === null &&
+    (failure.step === 'create_payment' ||
+      (failure.step === 'confirm_payment' && wish.confirmation > payment.answered_confirmation))
+  );
+}
+
+/** The wish that could not be carried out, with another method: it was not confirmed, so it is not another try. */
+function correctMethod({ wish, facts }: Operation, method: string | undefined): Change {
+  if (method === undefined || method === wish.spec.payment.payment_method) {
+    const why = facts.failure?.message ?? '';
+    return refused('command_not_available', `The provider refuses this method, another is needed: ${why}`);
+  }
+  return {
+    kind: 'changed',
+    wish: { ...wish, spec: { ...wish.spec, payment: { ...wish.spec.payment, payment_method: method } } },
+    spec_changed: true,
+    event: {
+      type: 'payment_retry_requested',
+      message: 'The customer tries again with another method.',
+      data: { confirmation: wish.confirmation },
+    },
+  };
+}
+
 const ALIVE = {
   none: 'being made',
   created: 'being confirmed',

@@ -52,6 +52,9 @@ export const POSTURES: Readonly<Record<FailureClass, Posture>> = {
   cancelled_by_operator: { spendsBudget: false, then: 'backoff' },
 };
 
+/** The provider does not know the id of a payment, which proves nothing about the payment. */
+export const NOT_FOUND = 'payment_not_found';
+
 /** The provider still works on an earlier request of ours under the same key. */
 const IN_FLIGHT = 'idempotency_key_in_use';
 

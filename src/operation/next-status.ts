@@ -55,10 +55,15 @@ function phaseOf(operation: Operation, goal: Goal, decision: Decision): Phase {
   const doubt = facts.unresolved?.step;
   if (doubt !== undefined && doubt !== 'update_payment' && !doubt.endsWith('_inventory'))
     return 'payment_unknown';
+  const { reference } = operation.wish.spec.payment;
+  // Seen, and not taken for this order's payment.
+  if (reference !== null && operation.provider_reference === null && facts.payment.state !== 'unknown')
+    return 'accepted';
   switch (facts.payment.state) {
     case 'none':
       return operation.provider_reference === null ? 'accepted' : 'payment_pending';
     case 'created':
+      if (decision.kind === 'wait' && decision.reason === 'AwaitingCustomer') return 'awaiting_customer';
       // Declined, and the provider does not keep the decline on the payment.
       return facts.payment.answered_confirmation >= operation.wish.confirmation
         ? 'payment_failed'

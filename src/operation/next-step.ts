@@ -1,7 +1,7 @@
 /** The decision: from what is wanted and what was seen to the one effect that is missing. Pure and total. */
 import { goalOf, authorizationLapsed, type Goal } from './goal.js';
-import { isLasting } from './failure.js';
-import type { Operation, PaymentFacts, Policy } from './operation.js';
+import { isLasting, NOT_FOUND } from './failure.js';
+import type { Operation, PaymentFacts, Policy, Wish } from './operation.js';
 import { brokenRefunds, heldAtProvider, isGivenBackByOthers, isOpen, unsentRefunds } from './refund.js';
 import type { Reason } from './reason.js';
 import type { Line, Spec } from './spec.js';
@@ -25,17 +25,27 @@ const AGREED: Decision = { kind: 'agreed' };
  * before, in which order, or how often this is called.
  */
 export function nextStep(operation: Operation, seen: Seen, now: Date, policy: Policy): Decision {
+  const missing = neverFound(operation);
+  if (missing !== null) return person('PaymentNotFound', missing);
   if (!seen.payment) return wait('ProviderUnreachable');
   const mismatch = mismatchOf(operation);
-  if (mismatch !== null) return person('PaymentMismatch', mismatch);
-  if (operation.facts.payment.state === 'unknown') {
+  if (mismatch !== null && !(mismatch.foreign && operation.wish.cancellation !== null)) {
+    return person('PaymentMismatch', mismatch.why);
+  }
+  if (mismatch === null && operation.facts.payment.state === 'unknown') {
     const word = operation.facts.payment.provider_status ?? '';
     return person('UnknownProviderStatus', `The provider reports the status "${word}".`);
   }
   const goal = goalOf(operation, now, policy);
-  const missing =
-    goal.kind === 'clear' ? clear(operation, seen, policy) : forward(operation, goal, seen, policy);
-  return missing.kind === 'step' ? permitted(operation, missing, policy) : missing;
+  const next = goal.kind === 'clear' ? clear(operation, seen, policy) : forward(operation, goal, seen, policy);
+  return next.kind === 'step' ? permitted(operation, next, policy) : next;
+}
+
+/** What is said of a payment that a caller named, and that was never seen: nothing shows that it exists. Or null. */
+function neverFound({ facts, wish, provider_reference }: Operation): string | null {
+  const { failure, payment } = facts;
+  const named = wish.spec.payment.reference !== null && provider_reference === null && payment.state === 'none';
+  return named && failure?.step === 'observe_payment' && failure.code === NOT_FOUND ? failure.message : null;
 }
 
 /** A step is missing; may it be taken now? */
@@ -75,24 +85,37 @@ const concerns = (failure: NonNullable<Operation['facts']['failure']>, effect: S
   failure.step === 'observe_payment' ||
   (failure.step === 'observe_inventory' && isInventoryStep(effect));
 
+export interface Mismatch {
+  readonly why: string;
+  /** It serves another order and never served this one, so that nothing of it is this order's to give back. */
+  readonly foreign: boolean;
+}
+
 /** Why the payment that was read cannot be this order's, or null. */
-function mismatchOf(operation: Operation): string | null {
+export function mismatchOf(operation: Operation): Mismatch | null {
   const { facts, wish, operation_id } = operation;
   const { payment } = facts;
   if (payment.state === 'none') return null;
-  if (knownReference(operation) === null) return 'The payment was seen, and its id is not recorded.';
+  const because = (why: string, foreign = false): Mismatch => ({ why, foreign });
+  if (knownReference(operation) === null) return because('The payment was seen, and its id is not recorded.');
+  const foreign = operation.provider_reference === null;
   if (payment.operation_id !== null && payment.operation_id !== operation_id) {
-    return 'The payment belongs to another operation.';
+    return because('The payment belongs to another operation.', foreign);
+  }
+  if (payment.taken_by !== undefined) {
+    return because(`The payment serves the operation "${payment.taken_by}" already.`, foreign);
   }
   if (payment.currency !== null && payment.currency !== wish.spec.amount.currency) {
-    return `The payment is in ${payment.currency}, wanted is ${wish.spec.amount.currency}.`;
+    return because(`The payment is in ${payment.currency}, wanted is ${wish.spec.amount.currency}.`);
   }
   if (
     operation.provider_reference === null &&
     payment.amount !== null &&
     payment.amount !== wish.spec.amount.value
   ) {
-    return `The payment asks for ${payment.amount}, wanted is ${wish.spec.amount.value} (minor units).`;
+    return because(
+      `The payment asks for ${payment.amount}, wanted is ${wish.spec.amount.value} (minor units).`,
+    );
   }
   return null;
 }
@@ -103,12 +126,18 @@ const captureMode = (spec: Spec): 'automatic' | 'manual' =>
 
 const amountDiffers = ({ amount }: PaymentFacts, spec: Spec): boolean =>
   amount !== null && amount !== spec.amount.value;
-const captureDiffers = ({ capture }: PaymentFacts, spec: Spec): boolean =>
-  capture !== null && capture !== captureMode(spec);
+/** Taking where holding is wanted must not be; holding costs a call of ours, which only a confirmation of ours is worth. */
+function captureDiffers({ capture, answered_confirmation }: PaymentFacts, wish: Wish): boolean {
+  if (capture === null || capture === captureMode(wish.spec)) return false;
+  return (
+    capture === 'automatic' ||
+    (wish.spec.payment.reference === null && wish.confirmation > answered_confirmation)
+  );
+}
 
 /** The payment was made on other terms than are wanted now. */
-export const isOutdated = (payment: PaymentFacts, spec: Spec): boolean =>
-  amountDiffers(payment, spec) || captureDiffers(payment, spec);
+export const isOutdated = (payment: PaymentFacts, wish: Wish): boolean =>
+  amountDiffers(payment, wish.spec) || captureDiffers(payment, wish);
 
 const needsStock = (operation: Operation, policy: Policy): boolean =>
   policy.inventory && operation.wish.spec.lines.length > 0;
@@ -170,7 +199,8 @@ function forward(operation: Operation, goal: Goal, seen: Seen, policy: Policy): 
     case 'awaiting_customer':
       return reserve(operation, seen, policy) ?? askForMoney(operation);
     case 'processing':
-      return wait('PaymentProcessing');
+      // It may take days, and of a payment that the front end made nothing is held yet.
+      return reserve(operation, seen, policy) ?? wait('PaymentProcessing');
     case 'authorized':
       // The stock as it is wanted now, also under money that the front end had authorized.
       return reserve(operation, seen, policy) ?? withAuthorization(operation, goal);
@@ -197,20 +227,22 @@ function askForMoney(operation: Operation): Decision {
   const { payment } = facts;
   const { amount } = wish.spec;
   const reference = referenceOf(operation);
-  // A payment that the front end made is confirmed by the front end.
-  if (wish.spec.payment.reference !== null) return wait('AwaitingCustomer');
-  if (wish.confirmation <= payment.answered_confirmation) {
-    return wait(payment.state === 'awaiting_customer' ? 'AwaitingCustomer' : 'PaymentDeclined');
-  }
-  if (isOutdated(payment, wish.spec)) {
+  // Whoever confirms, and be it the customer who was asked already: money is not to come on terms of former days.
+  if (isOutdated(payment, wish)) {
     return step('CreatingPayment', {
       name: 'update_payment',
       target: `${reference}/${operation.generation}`,
       reference,
       currency: amount.currency,
       ...(amountDiffers(payment, wish.spec) ? { amount: amount.value } : {}),
-      ...(captureDiffers(payment, wish.spec) ? { capture: captureMode(wish.spec) } : {}),
+      ...(captureDiffers(payment, wish) ? { capture: captureMode(wish.spec) } : {}),
     });
+  }
+  // A payment that the front end made is confirmed by the front end.
+  if (wish.spec.payment.reference !== null || wish.confirmation <= payment.answered_confirmation) {
+    // A server that does not keep a decline on the payment shows it as created; so is one that was asked and then changed.
+    const declined = payment.state === 'failed' || facts.failure?.class === 'declined';
+    return wait(declined ? 'PaymentDeclined' : 'AwaitingCustomer');
   }
   const wanted = wish.spec.payment.payment_method;
   // Before its first confirmation the payment carries the method that it was created with; a decline takes it away.
@@ -229,6 +261,13 @@ function askForMoney(operation: Operation): Decision {
 }
 
 function withAuthorization(operation: Operation, goal: Goal): Decision {
+  const wanted = wantedCapture(operation);
+  if (wanted > operation.facts.payment.authorized) {
+    return person(
+      'AmountAboveAuthorization',
+      `${wanted} is wanted, ${operation.facts.payment.authorized} is authorized.`,
+    );
+  }
   if (goal.kind === 'authorize') return AGREED;
   const { capture: mode, capture_amount } = operation.wish.spec.payment;
   return mode === 'manual' && capture_amount === null ? wait('Authorized') : capture(operation);
@@ -237,12 +276,6 @@ function withAuthorization(operation: Operation, goal: Goal): Decision {
 function capture(operation: Operation): Decision {
   const { facts, wish } = operation;
   const wanted = wantedCapture(operation);
-  if (wanted > facts.payment.authorized) {
-    return person(
-      'AmountAboveAuthorization',
-      `${wanted} is wanted, ${facts.payment.authorized} is authorized.`,
-    );
-  }
   const reference = referenceOf(operation);
   return step('Capturing', {
     name: 'capture_payment',
@@ -352,7 +385,7 @@ function clear(operation: Operation, seen: Seen, policy: Policy): Decision {
 export function clearPayment(operation: Operation): Decision | null {
   const { facts, wish } = operation;
   const mismatch = mismatchOf(operation);
-  if (mismatch !== null) return person('PaymentMismatch', mismatch);
+  if (mismatch !== null) return mismatch.foreign ? null : person('PaymentMismatch', mismatch.why);
   switch (facts.payment.state) {
     case 'none':
       // Known and not read yet, such as one that the front end made: it may hold money.

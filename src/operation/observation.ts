@@ -53,6 +53,8 @@ export interface PaymentReading {
   readonly next_action: NextAction | null;
   /** Why the last confirmation did not succeed. */
   readonly last_error: { readonly code: string; readonly message: string } | null;
+  /** Id of the last try to take the money; another one means that the bank was asked again. Absent where not told. */
+  readonly charge?: string;
   /** Why the payment was canceled; `expired` and `automatic` are the provider's own doing. */
   readonly canceled_because: string | null;
   /** `metadata.operation_id`, null when the payment does not carry one. */
@@ -60,11 +62,17 @@ export interface PaymentReading {
   readonly livemode: boolean | null;
 }
 
-/** What the customer must do; nothing secret is in it (the client secret has a route of its own). */
+/** What the customer must do. The address may carry a secret, for the customer's browser only. */
 export interface NextAction {
   readonly type: string;
   readonly redirect_url: string | null;
 }
+
+/** As it may be kept and shown beyond the customer: without the address of their page. */
+export const withoutPage = (payment: PaymentReading): PaymentReading =>
+  payment.next_action === null
+    ? payment
+    : { ...payment, next_action: { ...payment.next_action, redirect_url: null } };
 
 export type RefundState = 'requested' | 'pending' | 'requires_action' | 'succeeded' | 'failed' | 'canceled';
 

@@ -93,8 +93,11 @@ export interface PaymentFacts {
   readonly capture_before: string | null;
   readonly next_action: NextAction | null;
   readonly last_error: { readonly code: string; readonly message: string } | null;
+  readonly charge?: string;
   readonly canceled_because: string | null;
   readonly operation_id: string | null;
+  /** Another operation has this payment recorded as its own; neither can change, so this stays. */
+  readonly taken_by?: string;
   /** The last confirmation (wish.confirmation) that is known to have been answered; 0 when none was. */
   readonly answered_confirmation: number;
   readonly observed_at: string | null;

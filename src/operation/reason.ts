@@ -59,6 +59,9 @@ export const REASONS = {
     meaning: 'The provider refuses the request as it stands; repeating it would not help.',
   },
   UnknownProviderStatus: { meaning: 'The provider reports a status that this version does not know.' },
+  PaymentNotFound: {
+    meaning: 'The payment that was to be adopted is not known in this account and mode; nothing is done.',
+  },
   PaymentMismatch: { meaning: 'The payment at the provider does not agree with what is wanted.' },
   AmountAboveAuthorization: { meaning: 'More is wanted than was authorized; a new payment is needed.' },
   CapturedShort: { meaning: 'Less was captured than is wanted and the rest can no longer be captured.' },

@@ -31,13 +31,18 @@ export function interrupted(attempt: Attempt): EventDraft {
   };
 }
 
+const FOUND: Readonly<Record<Resolution, string>> = {
+  effect_observed: 'did take effect',
+  no_effect_observed: 'did not take effect',
+  overtaken: 'can no longer take effect',
+};
+
 /** What reading showed of a try whose answer was lost. */
 export function observed(attempt: Attempt, resolution: Resolution): EventDraft {
-  const found = resolution === 'effect_observed' ? 'did take effect' : 'did not take effect';
   return {
-    type: resolution,
+    type: resolution === 'overtaken' ? 'effect_overtaken' : resolution,
     actor: SYSTEM,
-    message: `${attempt.step} ${found}: its answer was lost, and the world was read.`,
+    message: `${attempt.step} ${FOUND[resolution]}: its answer was lost, and the world was read.`,
     data: { step: attempt.step, attempt_id: attempt.attempt_id },
   };
 }

@@ -35,6 +35,12 @@ const ACCOUNT_MISSING: Failure = {
   message: 'This account is not configured on this worker.',
 };
 
+const REFUNDS_MISSING: Failure = {
+  class: 'unknown',
+  code: 'refunds_not_listed',
+  message: 'The provider did not list the refunds that were asked for.',
+};
+
 async function readPayment(
   { operation, attempts }: Journaled,
   eyes: Eyes,
@@ -51,6 +57,10 @@ async function readPayment(
       : await provider.observe({ reference, refunds });
   if (reading === null) return { kind: 'absent' };
   eyes.observer.request(operation.account, 'observe_payment', reading.kind);
+  // Without its refunds a payment is not read where they matter: owing too much would be refunded twice.
+  if (refunds && reading.kind === 'present' && reading.value.refunds === null) {
+    return { kind: 'unknown', failure: REFUNDS_MISSING };
+  }
   return eyes.accounts.read(operation.account, operation.operation_id, reading);
 }
 

@@ -3,10 +3,11 @@ import {
   absorbJournal,
   absorbObservation,
   absorbOutcome,
-  effectSeen,
+  resolutionOf,
   type Known,
 } from '../operation/absorb.js';
 import {
+  forJournal,
   lostCreates,
   openAttempts,
   type Attempt,
@@ -60,27 +61,44 @@ const withKnown = (operation: Operation, known: Known): Operation => ({ ...opera
 export function withObservation(pass: Pass, observation: Observation, now: Date): Pass {
   const known = absorbObservation(pass.operation, observation);
   const operation = withKnown(pass.operation, known);
-  const open = openAttempts(pass.attempts);
-  const seen = open.filter((attempt) =>
-    effectSeen(attempt, known.facts, known.provider_reference, operation),
-  );
-  if (seen.length > 0) return resolved({ ...pass, operation }, seen, 'effect_observed');
+  const settled = openAttempts(pass.attempts)
+    .map((attempt) => ({
+      attempt,
+      resolution: resolutionOf(attempt, known.facts, known.provider_reference, operation),
+    }))
+    .filter((one): one is Resolved => one.resolution !== null);
+  if (settled.length > 0) return withResolved({ ...pass, operation }, settled);
   // A lost payment was looked for and is not there: see observe.
   const refuted = observation.payment.kind === 'absent' ? lostCreates(pass.attempts, now) : [];
   if (refuted.length === 0) return { ...pass, operation };
   const facts = { ...operation.facts, unresolved: null };
-  return resolved({ ...pass, operation: { ...operation, facts } }, refuted, 'no_effect_observed');
+  return withResolved(
+    { ...pass, operation: { ...operation, facts } },
+    refuted.map((attempt) => ({ attempt, resolution: 'no_effect_observed' })),
+  );
 }
 
-function resolved(pass: Pass, attempts: readonly Attempt[], resolution: Resolution): Pass {
-  const ids = new Set(attempts.map((attempt) => attempt.attempt_id));
+interface Resolved {
+  readonly attempt: Attempt;
+  readonly resolution: Resolution;
+}
+
+function withResolved(pass: Pass, resolved: readonly Resolved[]): Pass {
+  const resolutions = new Map(resolved.map(({ attempt, resolution }) => [attempt.attempt_id, resolution]));
   return {
     ...pass,
-    attempts: pass.attempts.map((attempt) =>
-      ids.has(attempt.attempt_id) ? { ...attempt, resolution } : attempt,
-    ),
-    resolved: [...pass.resolved, ...[...ids].map((attempt_id) => ({ attempt_id, resolution }))],
-    events: [...pass.events, ...attempts.map((attempt) => events.observed(attempt, resolution))],
+    attempts: pass.attempts.map((attempt) => ({
+      ...attempt,
+      resolution: resolutions.get(attempt.attempt_id) ?? attempt.resolution,
+    })),
+    resolved: [
+      ...pass.resolved,
+      ...[...resolutions].map(([attempt_id, resolution]) => ({ attempt_id, resolution })),
+    ],
+    events: [
+      ...pass.events,
+      ...resolved.map(({ attempt, resolution }) => events.observed(attempt, resolution)),
+    ],
   };
 }
 
@@ -92,13 +110,13 @@ export function withOutcome(pass: Pass, step: Step, attempt: Attempt, outcome: O
     outcome: outcome.kind,
     key_spent: outcome.key_spent ?? false,
     failure: 'failure' in outcome ? outcome.failure : null,
-    shown: outcome.shown ?? null,
+    shown: forJournal(outcome).shown ?? null,
   };
   return {
     ...pass,
     operation: withKnown(pass.operation, absorbOutcome(pass.operation, step, outcome, at)),
     attempts: [...pass.attempts.filter((other) => other.attempt_id !== attempt.attempt_id), answeredAttempt],
-    completed: { attempt_id: attempt.attempt_id, outcome },
+    completed: { attempt_id: attempt.attempt_id, outcome: forJournal(outcome) },
     events: [...pass.events, events.answered(attempt, outcome)],
   };
 }

@@ -1,6 +1,7 @@
 /** The plan of an operation: one look and one decision, as a pass would make them, with nothing done. */
 import { paymentFailure } from '../operation/absorb.js';
 import { nextStep } from '../operation/next-step.js';
+import { withoutPage, type Observation } from '../operation/observation.js';
 import type { Operation } from '../operation/operation.js';
 import { allRefunds } from '../operation/refund.js';
 import { formatMoney } from '../operation/money.js';
@@ -33,9 +34,14 @@ export class ReadingPlanner implements Planner {
       inventory: observation.inventory.kind !== 'unknown',
     };
     const decision = nextStep(operation, seen, this.#eyes.clock.now(), this.#eyes.policy);
-    return { record, observation, decision, differences: differences(operation) };
+    return { record, observation: evidence(observation), decision, differences: differences(operation) };
   }
 }
+
+const evidence = (observation: Observation): Observation =>
+  observation.payment.kind === 'present'
+    ? { ...observation, payment: { kind: 'present', value: withoutPage(observation.payment.value) } }
+    : observation;
 
 /** What is wanted beside what is seen, where they differ. */
 function differences(operation: Operation): string[] {

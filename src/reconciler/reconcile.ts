@@ -71,7 +71,7 @@ async function perform(
 ): Promise<{ pass: Pass; outcome: Outcome } | null> {
   const asked = loop.clock.now().getTime();
   const { intent, sent } = plan(before, step, loop);
-  const pass = withStatus(markRequested(before, step), loop.clock.now(), loop.policy);
+  const pass = withStatus(before, loop.clock.now(), loop.policy);
   const recorded = await write(pass, { kind: 'intent', intent, lease_ms: loop.lease_ms }, loop);
   if (recorded.attempt === null) {
     // A newer wish or another worker: this pass knows too little to go on. Whoever holds the record looks again.
@@ -82,7 +82,10 @@ async function perform(
   const outcome = await send(step, intent, pass, loop, asked);
   loop.observer.effect(step.name, outcome.kind);
   const at = loop.clock.now().toISOString();
-  return { pass: withOutcome(adopted(pass, recorded), sent, attempt, outcome, at), outcome };
+  return {
+    pass: withOutcome(markRequested(adopted(pass, recorded), step), sent, attempt, outcome, at),
+    outcome,
+  };
 }
 
 /** From the intent on, a reservation may exist under our key, whatever comes back. */

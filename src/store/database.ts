@@ -7,6 +7,7 @@ import {
   type Repository,
 } from 'typeorm';
 import { Operations1700000000001 } from '../../migrations/0001-operations.js';
+import { ProviderEvents1700000000002 } from '../../migrations/0002-provider-events.js';
 import { Accounts1700000000003 } from '../../migrations/0003-accounts.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
@@ -60,7 +61,7 @@ export class Database {
       poolErrorHandler: (error: unknown) => options.on_connection_lost?.(error),
       extra: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: STATEMENT_TIMEOUT_MS, keepAlive: true },
       entities: [OrderOperationRow, OperationAttemptRow, OperationEventRow],
-      migrations: [Operations1700000000001, Accounts1700000000003],
+      migrations: [Operations1700000000001, ProviderEvents1700000000002, Accounts1700000000003],
       migrationsTableName: 'schema_migrations',
       migrationsTransactionMode: 'each',
       synchronize: false,

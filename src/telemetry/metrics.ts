@@ -34,6 +34,11 @@ export class Metrics {
     'State of a provider account: 0 healthy, 1 throttled, 2 breaker open, 3 writes stopped by a person',
     ['account'],
   );
+  readonly providerEvents = this.counter(
+    'order_provider_events_total',
+    'Webhooks: woken, unmatched, ignored, duplicate, or refused for their signature',
+    ['account', 'result'],
+  );
   readonly collectFailures = this.counter(
     'order_statistics_failures_total',
     'Scrapes for which the operations could not be counted; the gauges over them are absent then',

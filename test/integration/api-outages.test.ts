@@ -4,6 +4,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApi } from '../../src/api/create-api.js';
 import { systemClock } from '../../src/clock.js';
 import { Database } from '../../src/store/database.js';
+import { EventInbox } from '../../src/store/event-inbox.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -25,11 +26,14 @@ async function serve(database: Database): Promise<Served> {
     store: new PostgresOperationStore(database),
     bell: { ring: () => undefined },
     planner: { plan: () => Promise.reject(new Error('secret detail of the planner')) },
+    clientSecrets: { read: () => Promise.reject(new Error('secret detail of the provider')) },
     clock: systemClock,
     policy: POLICY,
     apiKeys: [{ name: 'root', scopes: ['admin'], secret: 'root-secret' }],
     accounts: ['default'],
     amountProblem: () => null,
+    inbox: new EventInbox(database),
+    webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
     metrics: new Metrics(() => Promise.reject(new Error('away'))),
     logger: createLogger('info', { write: (line) => logged.push(line) }),

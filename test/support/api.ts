@@ -7,6 +7,7 @@ import { Problem } from '../../src/api/schemas/problem.js';
 import { systemClock } from '../../src/clock.js';
 import { nextStatus } from '../../src/operation/next-status.js';
 import type { Facts, Status } from '../../src/operation/operation.js';
+import { EventInbox } from '../../src/store/event-inbox.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -48,6 +49,7 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
     store,
     bell: { ring: () => void (rings += 1) },
     planner: { plan: () => Promise.resolve(null) },
+    clientSecrets: { read: () => Promise.resolve(null) },
     clock: systemClock,
     policy: POLICY,
     apiKeys: [
@@ -61,6 +63,8 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
     // As the provider's adapter would: the last digit of three decimals must be 0.
     amountProblem: (_provider, value, currency) =>
       currency === 'KWD' && value % 10 !== 0 ? 'the provider needs a multiple of 10' : null,
+    inbox: new EventInbox(db.database),
+    webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: { postgres: 'ok' } }) },
     metrics: new Metrics(),
     logger: createLogger('silent'),

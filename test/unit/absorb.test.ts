@@ -643,8 +643,13 @@ describe('a step in progress', () => {
   });
   test('does not replace a doubt that is known, and none adds none', () => {
     const doubted = waiting({ facts: { unresolved: { step: 'capture_payment', target: 'x', since: AT } } });
-    expect(withTask(doubted, 'confirm_payment', NOW)).toBe(doubted);
+    expect(withTask(doubted, 'confirm_payment', NOW)).toEqual(doubted);
     expect(withTask(waiting(), null, NOW).facts.unresolved).toBeNull();
+  });
+
+  test('says that stock may have been asked for', () => {
+    const { facts } = withTask(anOperation(), 'reserve_inventory', NOW);
+    expect(facts.inventory.requested).toBe(true);
   });
 });
 

@@ -32,17 +32,24 @@ let call: Client;
 let document: Document;
 beforeAll(async () => {
   // Nothing of it is used: no request reaches a handler.
-  const nothing = {} as FullDependencies['store'] & FullDependencies['bell'] & FullDependencies['planner'];
+  const nothing = {} as FullDependencies['store'] &
+    FullDependencies['bell'] &
+    FullDependencies['planner'] &
+    FullDependencies['clientSecrets'] &
+    FullDependencies['inbox'];
   app = await createApi({
     role: 'full',
     store: nothing,
     bell: nothing,
     planner: nothing,
+    clientSecrets: nothing,
     clock: systemClock,
     policy: POLICY,
     apiKeys: [],
     accounts: ['default'],
     amountProblem: () => null,
+    inbox: nothing,
+    webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
     metrics: new Metrics(),
     logger: createLogger('silent'),
@@ -82,6 +89,8 @@ describe('the OpenAPI document', () => {
       'post /v1/operations/{operation_id}/capture',
       'post /v1/operations/{operation_id}/payment',
       'post /v1/operations/{operation_id}/refunds',
+      'post /v1/webhooks/stripe',
+      'post /v1/webhooks/stripe/{account}',
     ]);
   });
 
@@ -123,10 +132,12 @@ describe('the OpenAPI document', () => {
 
   test('says which routes need a key, and documents its errors as problems', () => {
     for (const [name, operation] of operations()) {
-      const isOpen = !name.includes('/v1/');
+      const isProbe = !name.includes('/v1/');
+      // The signature is the credential there.
+      const isOpen = isProbe || name.includes('/v1/webhooks/');
       expect({ name, open: operation.security === undefined }).toEqual({ name, open: isOpen });
-      if (isOpen) continue;
-      for (const status of ['400', '401', '403', '500', '503']) {
+      if (isProbe) continue;
+      for (const status of isOpen ? ['400', '500', '503'] : ['400', '401', '403', '500', '503']) {
         expect({ name, status, types: Object.keys(operation.responses[status]?.content ?? {}) }).toEqual({
           name,
           status,
@@ -154,6 +165,8 @@ describe('the OpenAPI document', () => {
     expect(Object.fromEntries(required)).toEqual({
       operations: true,
       '{operation_id}': true,
+      stripe: true,
+      '{account}': true,
       cancel: false,
       capture: false,
       payment: false,

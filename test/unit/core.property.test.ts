@@ -26,7 +26,7 @@ describe('any history of wishes, faults and interleavings', () => {
       fc.property(cases, (given) => {
         expect(verdict(given)).toEqual([]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     );
   });
 });

@@ -13,6 +13,7 @@ const yes = { retryable: true } as const;
 
 export const PROBLEMS = {
   invalid_request: { status: 400, title: 'The request is not valid', ...no },
+  signature_invalid: { status: 400, title: 'The signature is not valid', ...no },
   unauthorized: { status: 401, title: 'A valid API key is required', ...no },
   scope_missing: { status: 403, title: 'The API key may not do this', ...no },
   not_found: { status: 404, title: 'Not found', ...no },
@@ -34,6 +35,7 @@ export const PROBLEMS = {
   // Every request is idempotent, so it is safe to send it again.
   internal: { status: 500, title: 'Internal error', ...yes },
   unavailable: { status: 503, title: 'Not available now', ...yes },
+  webhooks_not_configured: { status: 503, title: 'Webhooks are not configured', ...yes },
 } as const satisfies Record<string, Kind>;
 
 export type ProblemCode = keyof typeof PROBLEMS;

@@ -30,9 +30,16 @@ const EVERYWHERE: readonly ProblemCode[] = ['unauthorized', 'scope_missing', 'in
 /** What every route with a body can answer. */
 const WITH_BODY: readonly ProblemCode[] = ['invalid_request', 'payload_too_large', 'unsupported_media_type'];
 
-/** The codes of a route; a status that has several is documented once. */
-export function Problems(...codes: readonly ProblemCode[]): Decorator {
-  const all = [...new Set([...codes, 'invalid_request' as const, ...EVERYWHERE])];
+/** The codes of a route with a scope. */
+export const Problems = (...codes: readonly ProblemCode[]): Decorator =>
+  problems([...codes, 'invalid_request', ...EVERYWHERE]);
+/** The codes of a route that needs no key. */
+export const PublicProblems = (...codes: readonly ProblemCode[]): Decorator =>
+  problems([...codes, 'internal', 'unavailable']);
+
+/** A status that has several codes is documented once. */
+function problems(codes: readonly ProblemCode[]): Decorator {
+  const all = [...new Set(codes)];
   const statuses = [...new Set(all.map((code) => PROBLEMS[code].status))];
   return applyDecorators(
     ...statuses.map((status) =>

@@ -1,6 +1,7 @@
 /** Writing wishes: read, decide, write under the version that was read; a lost race starts anew. */
 import { Inject, Injectable } from '@nestjs/common';
 import type { Clock } from '../../clock.js';
+import { withTask } from '../../operation/absorb.js';
 import { refused, sameSpec, type Asking, type Change, type Refused } from '../../operation/change.js';
 import { INITIAL_STATUS, nextStatus } from '../../operation/next-status.js';
 import { NO_FACTS, type Operation, type Policy, type Wish } from '../../operation/operation.js';
@@ -104,11 +105,13 @@ export class Writes {
       if (record === null) throw operationNotFound();
       checkIfMatch(ifMatch, record.resource_version);
       const asking: Asking = { by: caller.name, now: this.clock.now(), policy: this.policy };
-      const change = this.exact(record, decide(record, asking), options.amountPointer);
+      // A step in progress may have taken effect: rules and status must not be blind to it.
+      const seen = withTask(record, record.task, asking.now);
+      const change = this.exact(record, decide(seen, asking), options.amountPointer);
       if (change.kind === 'unchanged') return record;
       if (change.kind === 'refused') throw refusal(change);
       const after: Operation = {
-        ...record,
+        ...seen,
         wish: change.wish,
         generation: record.generation + (change.spec_changed ? 1 : 0),
       };

@@ -1,6 +1,6 @@
 /** The timeline, the journal of effects, and the plan. */
 import { z } from 'zod';
-import { OUTCOMES, STEPS } from '../../operation/attempt.js';
+import { OUTCOMES, RESOLUTIONS, STEPS } from '../../operation/attempt.js';
 import { FAILURE_CLASSES } from '../../operation/failure.js';
 import { REASON_NAMES } from './names.js';
 import { Timestamp } from './operation.js';
@@ -40,7 +40,7 @@ const Attempt = z.strictObject({
   failure: Failure.nullable(),
   request_id: z.string().nullable().describe("The provider's id of the request"),
   resolution: z
-    .enum(['effect_observed', 'no_effect_observed'])
+    .enum(RESOLUTIONS)
     .nullable()
     .describe('What a later reading showed of a try without an answer'),
 });

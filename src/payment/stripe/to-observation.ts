@@ -34,6 +34,7 @@ export function toPaymentReading(payment: WirePayment, seen: Seen): Understood<P
   const currency = payment.currency.toUpperCase();
   const state = stateOf(payment);
   const charge = expandedCharge(payment) ?? seen.charge;
+  const lastTry = charge?.id ?? payment.latest_charge;
   const amounts = inMinorUnits(payment.id, currency, {
     amount: payment.amount,
     authorized: state === 'authorized' ? capturable(payment, charge) : 0,
@@ -63,6 +64,7 @@ export function toPaymentReading(payment: WirePayment, seen: Seen): Understood<P
         payment.last_payment_error !== null && (state === 'failed' || state === 'canceled')
           ? describeDecline(payment.last_payment_error)
           : null,
+      ...(typeof lastTry === 'string' && { charge: lastTry }),
       canceled_because: payment.cancellation_reason,
       operation_id: metadataText(payment.metadata, 'operation_id'),
       livemode: payment.livemode,

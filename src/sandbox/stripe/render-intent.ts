@@ -67,7 +67,8 @@ function renderNextAction(intent: Intent): Rendered | null {
         type: 'redirect_to_url',
         redirect_to_url: {
           return_url: intent.returnUrl,
-          url: `https://hooks.stripe.example/redirect/authenticate/${intent.id}`,
+          // As live, the page finds its payment by the secret in its address.
+          url: `https://hooks.stripe.example/redirect/authenticate?payment_intent=${intent.id}&payment_intent_client_secret=${intent.clientSecret}`,
         },
       };
     case 'use_stripe_sdk':

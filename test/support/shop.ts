@@ -1,0 +1,157 @@
+/** A world with the API in front of it: the shop calls, customers act at the provider, workers pass when told to. */
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { createApi } from '../../src/api/create-api.js';
+import { OperationOut } from '../../src/api/schemas/operation.js';
+import { systemClock } from '../../src/clock.js';
+import { ClientSecretReader } from '../../src/reconciler/client-secret-reader.js';
+import { ReadingPlanner } from '../../src/reconciler/planner.js';
+import type { LoopDependencies } from '../../src/reconciler/ports.js';
+import { EventInbox } from '../../src/store/event-inbox.js';
+import { createLogger } from '../../src/telemetry/logger.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { aBody, keyed, pathOf } from './api.js';
+import { clientOf, listen, type Answer, type Client } from './http.js';
+import type { JournalEntry, SandboxControl } from './sandbox-control.js';
+import { aWorld, standingClock, TEST_POLICY, type World } from './world.js';
+
+/** A payment as the provider shows it. */
+export type Intent = Readonly<Record<string, unknown>> & { readonly id: string; readonly status: string };
+
+export interface Shop {
+  readonly world: World;
+  readonly control: SandboxControl;
+  /** Of the API and the workers; it stands until `later`. */
+  readonly clock: ReturnType<typeof standingClock>;
+  /** With the scope `checkout`. */
+  readonly call: Client;
+  readonly asSupport: Client;
+  /** Every line that the API logged, from debug on. */
+  readonly logged: readonly string[];
+  readonly worker: LoopDependencies;
+  /** EUR 100.00 for a packet of tea, by card, unless changed. */
+  order(operationId: string, spec?: Record<string, unknown>): Promise<OperationOut>;
+  /** An order that adopts a payment. */
+  adopt(operationId: string, reference: string, spec?: Record<string, unknown>): Promise<OperationOut>;
+  get(operationId: string): Promise<OperationOut>;
+  payAgain(operationId: string, method?: string): Promise<Answer>;
+  change(operationId: string, patch: unknown): Promise<Answer>;
+  cancel(operationId: string): Promise<Answer>;
+  secret(operationId: string): Promise<Answer>;
+  /** One pass, whatever its backoff. */
+  pass(operationId: string): Promise<OperationOut>;
+  /** Passes until two in a row change nothing that a reader sees. */
+  settle(operationId: string): Promise<OperationOut>;
+  /** Time passes here and at the provider. */
+  later(ms: number): Promise<void>;
+  /** What the front end does with its own key: creates a payment and does not confirm it. */
+  checkout(payment?: Record<string, unknown>): Promise<Intent>;
+  intent(reference: string): Promise<Intent>;
+  /** Requests of ours that tried to do something at the payment: route, status. */
+  requests(reference: string): Promise<JournalEntry[]>;
+  stop(): Promise<void>;
+}
+
+const KEY = 'sk_test_world';
+
+export async function aShop(): Promise<Shop> {
+  const world = await aWorld();
+  const { control } = world;
+  const clock = standingClock(systemClock.now());
+  const worker = world.worker({ clock });
+  const logged: string[] = [];
+  const app: NestFastifyApplication = await createApi({
+    role: 'full',
+    store: world.store,
+    bell: { ring: () => undefined },
+    planner: new ReadingPlanner(world.store, worker),
+    clientSecrets: new ClientSecretReader(world.store, worker),
+    clock,
+    policy: TEST_POLICY,
+    apiKeys: [
+      { name: 'shop', scopes: ['checkout'], secret: 'shop-secret' },
+      { name: 'desk', scopes: ['support'], secret: 'desk-secret' },
+    ],
+    accounts: ['default'],
+    amountProblem: () => null,
+    inbox: new EventInbox(world.db.database),
+    webhookSecrets: new Map(),
+    readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
+    metrics: new Metrics(),
+    logger: createLogger('debug', { write: (line) => logged.push(line) }),
+  });
+  const port = await listen(app);
+  const call = clientOf(port, keyed('shop-secret'));
+
+  const accepted = (answer: Answer, ...statuses: number[]): OperationOut => {
+    if (!statuses.includes(answer.status)) throw new Error(`${answer.status}: ${answer.text}`);
+    return OperationOut.parse(answer.json());
+  };
+  const shop: Shop = {
+    world,
+    control,
+    clock,
+    call,
+    asSupport: clientOf(port, keyed('desk-secret')),
+    logged,
+    worker,
+    async order(operationId, spec = {}) {
+      const body = aBody(operationId, { lines: [{ sku: 'tea', quantity: 1 }], ...spec });
+      return accepted(await call('POST', '/v1/operations', { body }), 201);
+    },
+    adopt(operationId, reference, { payment, ...spec } = {}) {
+      const adopted = { payment_method: null, reference, ...(payment as object | undefined) };
+      return shop.order(operationId, { ...spec, payment: adopted });
+    },
+    async get(operationId) {
+      return accepted(await call('GET', pathOf(operationId)), 200);
+    },
+    payAgain: (operationId, method) =>
+      call('POST', pathOf(operationId, '/payment'), {
+        body: method === undefined ? {} : { payment_method: method },
+      }),
+    change: (operationId, patch) =>
+      call('PATCH', pathOf(operationId), { body: patch, headers: { 'if-match': '*' } }),
+    cancel: (operationId) => call('POST', pathOf(operationId, '/cancel')),
+    secret: (operationId) => call('GET', pathOf(operationId, '/client_secret')),
+    async pass(operationId) {
+      await world.hurry(operationId);
+      await world.run(worker, 1);
+      return shop.get(operationId);
+    },
+    async settle(operationId) {
+      let before = await shop.get(operationId);
+      for (let still = 0, turn = 0; still < 2 && turn < 30; turn += 1) {
+        const after = await shop.pass(operationId);
+        const same = after.metadata.resource_version === before.metadata.resource_version;
+        still = same ? still + 1 : 0;
+        before = after;
+      }
+      return before;
+    },
+    async later(ms) {
+      clock.move(ms);
+      await control.advanceClock(ms);
+    },
+    async checkout(payment = {}) {
+      const { id } = await control.dashboard('create_stray', { amount: 10_000, currency: 'eur', ...payment });
+      return shop.intent(id);
+    },
+    async intent(reference) {
+      const response = await fetch(`${world.sandbox.url}/v1/payment_intents/${reference}`, {
+        headers: { authorization: `Bearer ${KEY}` },
+      });
+      return (await response.json()) as Intent;
+    },
+    async requests(reference) {
+      const journal = await control.journal({ method: 'POST' });
+      return journal.filter(({ path }) => path.includes(reference));
+    },
+    async stop() {
+      await app.close();
+      await world.stop();
+    },
+  };
+  return shop;
+}
+
+export const HOUR = 3_600_000;
