@@ -44,7 +44,7 @@ export default {
     only(
       'stripe-in-its-adapter-only',
       'Everything provider-specific stands behind the payment port.',
-      { path: '^src', pathNot: '^src/(payment/stripe|sandbox|api/webhooks)' },
+      { path: '^src', pathNot: '^src/(payment/stripe|sandbox)' },
       { path: 'node_modules/stripe/' },
     ),
     only(

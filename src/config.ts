@@ -129,8 +129,14 @@ const LEASE_MARGIN_MS = 500;
 
 /** Throws one Error that names every variable that is wrong, and no value. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
-  const parsed = Environment.safeParse(given(environment));
-  if (!parsed.success) throw configurationError(problemsOf(parsed.error));
+  const values = given(environment);
+  const parsed = Environment.safeParse(values);
+  const keyless =
+    values['STRIPE_SECRET_KEY'] === undefined && values['ACCOUNTS_FILE'] === undefined
+      ? ['STRIPE_SECRET_KEY: is needed, or accounts in ACCOUNTS_FILE']
+      : [];
+  if (!parsed.success) throw configurationError([...problemsOf(parsed.error), ...keyless]);
+  if (keyless.length > 0) throw configurationError(keyless);
   const { PROVIDER_TIMEOUT_MS } = parsed.data;
   const LEASE_MS = parsed.data.LEASE_MS ?? 3 * PROVIDER_TIMEOUT_MS + LEASE_MARGIN_MS;
   if (LEASE_MS < 2 * PROVIDER_TIMEOUT_MS + LEASE_MARGIN_MS) {
@@ -158,8 +164,7 @@ function accountsOf(environment: z.infer<typeof Environment>): ReadonlyMap<strin
       throw configurationError([`ACCOUNTS_FILE: ${name} is given by STRIPE_SECRET_KEY already`]);
     accounts.set(name, account);
   }
-  if (accounts.size === 0)
-    throw configurationError(['STRIPE_SECRET_KEY: is needed, or accounts in ACCOUNTS_FILE']);
+  if (accounts.size === 0) throw configurationError(['ACCOUNTS_FILE: holds no account']);
   return accounts;
 }
 

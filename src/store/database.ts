@@ -34,6 +34,9 @@ const STATEMENT_TIMEOUT_MS = 10_000;
 
 /** SQLSTATEs that say "not now" rather than "not so": connection, resources, an operator, a schema yet to be made. */
 const UNAVAILABLE_STATES = /^(08|53|57P|42P01)/;
+/** Deadlock and serialization failure. */
+const COLLISIONS = new Set(['40P01', '40001']);
+const MOST_TRIES = 5;
 /** What pg says without a code when a connection is lost or cannot be had in time. */
 const UNAVAILABLE_MESSAGES =
   /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error/i;
@@ -72,16 +75,25 @@ export class Database {
   /** Runs one statement and returns its rows. Throws StoreUnavailable, or what Postgres said. */
   async query<Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
     await this.connect();
-    return this.guarded(async () => {
-      const runner = this.#source.createQueryRunner();
+    for (let tried = 1; ; tried += 1) {
       try {
-        // The structured result is the same for every kind of statement; the plain one is not.
-        const result = await runner.query(sql, [...parameters], true);
-        return result.records as Row[];
-      } finally {
-        await runner.release();
+        return await this.guarded(() => this.#run<Row>(sql, parameters));
+      } catch (error) {
+        // Postgres undid the whole statement so that another could go on: it is simply run again.
+        if (tried >= MOST_TRIES || !COLLISIONS.has(described(error).code)) throw error;
       }
-    });
+    }
+  }
+
+  async #run<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+    const runner = this.#source.createQueryRunner();
+    try {
+      // The structured result is the same for every kind of statement; the plain one is not.
+      const result = await runner.query(sql, [...parameters], true);
+      return result.records as Row[];
+    } finally {
+      await runner.release();
+    }
   }
 
   /** Runs a read through a repository with the errors of `query`. */

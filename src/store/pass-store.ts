@@ -3,7 +3,7 @@
  * expects of each; rows that do not match are left alone, and the caller is told.
  */
 import { PROBE_INTERVAL_MS } from './account-store.js';
-import type { Database } from './database.js';
+import { violatedConstraint, type Database } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toRecord } from './mapping.js';
 import type { EventDraft, JournalAttempt, OperationRecord } from './record.js';
@@ -199,6 +199,16 @@ WITH input AS (
 SELECT w.id AS "row", w.resource_version, w.generation, w.woken, to_json(opened.*) AS attempt
 FROM written w LEFT JOIN opened ON opened.operation = w.id`;
 
+/** The payment becomes the row's own, unless it is another's; a crash after it leaves a payment with one owner. */
+const ADOPT = `
+UPDATE order_operations o SET provider_reference = $3
+WHERE o.id = $1 AND o.fencing_token = $2 AND o.provider_reference IS NULL AND NOT EXISTS (
+  SELECT 1 FROM order_operations other WHERE other.account = o.account AND other.provider_reference = $3)`;
+const OWNER = `
+SELECT other.operation_id FROM order_operations o
+JOIN order_operations other ON other.account = o.account AND other.provider_reference = $2 AND other.id <> o.id
+WHERE o.id = $1`;
+
 const WAKE = `
 UPDATE order_operations SET wake = wake + 1, next_attempt_at = now() WHERE id = ANY ($1::bigint[])`;
 
@@ -256,6 +266,18 @@ export class PassStore {
         attempt: row?.attempt == null ? null : toAttempt(row.attempt),
       };
     });
+  }
+
+  /** Records an adopted payment as the row's own. Null, or the key of the operation that has it already. */
+  async adopt(row: string, fencingToken: number, reference: string): Promise<string | null> {
+    try {
+      await this.#database.query(ADOPT, [row, fencingToken, reference]);
+    } catch (error) {
+      // Another row took it at the same moment.
+      if (violatedConstraint(error) !== 'order_operations_provider_reference') throw error;
+    }
+    const [owner] = await this.#database.query<{ operation_id: string }>(OWNER, [row, reference]);
+    return owner?.operation_id ?? null;
   }
 
   /** Asks for another look at records, whoever holds them. */

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { readConfig } from '../../src/config.js';
+
+const MINIMUM = { DATABASE_URL: 'postgres://u:p@db/x', STRIPE_SECRET_KEY: 'sk_test_1' };
+
+describe('the configuration', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'order-reconciler-config-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const file = (name: string, content: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, content);
+    return path;
+  };
+
+  test('needs little, and an empty variable is one that is not set', () => {
+    const config = readConfig({ ...MINIMUM, REDIS_URL: '', LEASE_MS: '' });
+    expect(config.REDIS_URL).toBeUndefined();
+    expect(config.LEASE_MS).toBeGreaterThanOrEqual(2 * config.PROVIDER_TIMEOUT_MS);
+    expect([...config.accounts.keys()]).toEqual(['default']);
+  });
+
+  test('a lease follows a longer timeout by itself', () => {
+    expect(readConfig({ ...MINIMUM, PROVIDER_TIMEOUT_MS: '40000' }).LEASE_MS).toBeGreaterThan(80_000);
+  });
+
+  test('accounts come from the variables and from the file', () => {
+    const accounts = {
+      second: { provider: 'stripe', secret: 'sk_live_2', webhook_secret: ['a', 'b'], base: 'http://h:1' },
+    };
+    const config = readConfig({ ...MINIMUM, ACCOUNTS_FILE: file('good.json', JSON.stringify(accounts)) });
+    expect([...config.accounts.keys()]).toEqual(['default', 'second']);
+    expect(config.accounts.get('second')).toMatchObject({ secret: 'sk_live_2', base: 'http://h:1' });
+  });
+
+  test('the default account may stand in the file alone', () => {
+    const accounts = { default: { provider: 'stripe', secret: 'sk_live_1' } };
+    const { DATABASE_URL } = MINIMUM;
+    const config = readConfig({ DATABASE_URL, ACCOUNTS_FILE: file('alone.json', JSON.stringify(accounts)) });
+    expect([...config.accounts.keys()]).toEqual(['default']);
+  });
+
+  test.each([
+    ['no JSON', 'sk_live_hunter2 {', 'it is not JSON'],
+    [
+      'an unknown member',
+      '{"a": {"provider": "stripe", "secret": "sk_live_hunter2", "typo": 1}}',
+      'ACCOUNTS_FILE',
+    ],
+    ['no secret', '{"a": {"provider": "stripe"}}', 'a.secret'],
+    ['an impossible name', '{"A b": {"provider": "stripe", "secret": "sk_live_hunter2"}}', 'ACCOUNTS_FILE'],
+    ['the same account twice', '{"default": {"provider": "stripe", "secret": "sk_live_hunter2"}}', 'already'],
+  ])('a file with %s is refused without showing a secret', (_name, content, expected) => {
+    const read = (): unknown => readConfig({ ...MINIMUM, ACCOUNTS_FILE: file('bad.json', content) });
+    expect(read).toThrow(expected);
+    expect(read).not.toThrow(/hunter2/);
+  });
+
+  test('a file that is not there, or none at all, is said', () => {
+    expect(() => readConfig({ ...MINIMUM, ACCOUNTS_FILE: join(folder, 'none.json') })).toThrow(
+      'cannot be read',
+    );
+    expect(() => readConfig({ DATABASE_URL: MINIMUM.DATABASE_URL })).toThrow('STRIPE_SECRET_KEY');
+  });
+
+  test.each([
+    ['checkout:checkout:s3cret', [{ name: 'checkout', scopes: ['checkout'], secret: 's3cret' }]],
+    [
+      'a:checkout+support:s:with:colons',
+      [{ name: 'a', scopes: ['checkout', 'support'], secret: 's:with:colons' }],
+    ],
+    ['', []],
+  ])('API_KEYS %s', (text, keys) => {
+    expect(readConfig({ ...MINIMUM, API_KEYS: text }).API_KEYS).toEqual(keys);
+  });
+
+  test.each(['nonsense', 'a:unknown:hunter2', 'a:checkout:hunter2,b:checkout:hunter2'])(
+    'API_KEYS refused: %s',
+    (text) => {
+      const read = (): unknown => readConfig({ ...MINIMUM, API_KEYS: text });
+      expect(read).toThrow('API_KEYS');
+      expect(read).not.toThrow(/hunter2/);
+    },
+  );
+});
