@@ -35,8 +35,6 @@ COMMENT ON COLUMN provider_accounts.failing IS 'Operations that failed lately fo
 COMMENT ON COLUMN provider_accounts.rate IS 'Passes a second at rate_since, growing from there; null: not limited';
 COMMENT ON COLUMN provider_accounts.granted IS 'Passes that the last claim was granted';
 
-INSERT INTO provider_accounts (account) VALUES ('default');
-
 DROP INDEX order_operations_due;
 CREATE INDEX order_operations_due ON order_operations (account, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
 `;

@@ -56,7 +56,10 @@ export function paymentFailure(operation: Operation, observation: Observation): 
     return {
       class: 'authorization',
       code: NOT_FOUND,
-      message: `The provider does not know ${expected}: wrong account or mode until proven otherwise.`,
+      message:
+        operation.provider_reference === null
+          ? `The provider does not know ${expected} in this account and mode.`
+          : `The provider does not know ${expected}: wrong account or mode until proven otherwise.`,
     };
   }
   return null;
@@ -143,9 +146,19 @@ export function absorbJournal(operation: Operation, attempts: readonly Attempt[]
     (attempt) =>
       attempt.step === 'create_payment' && attempt.target === payment && attempt.shown?.payment !== undefined,
   );
+  const reference = operation.provider_reference ?? created?.shown?.payment?.reference ?? null;
+  const answered_confirmation = attempts
+    .filter((attempt) => attempt.step === 'confirm_payment' && isAnswered(attempt))
+    .filter((attempt) => attempt.target.startsWith(`${reference}/`))
+    .reduce(
+      (last, attempt) => Math.max(last, confirmationOf(attempt.target)),
+      facts.payment.answered_confirmation,
+    );
   return {
     facts: {
       ...facts,
+      // An answer that came too late for its own pass still says that the bank was asked.
+      payment: { ...facts.payment, answered_confirmation },
       unresolved: doubtAbout(nameless) ?? facts.unresolved ?? doubtAbout(open[0]),
       inventory: {
         ...facts.inventory,
@@ -153,12 +166,19 @@ export function absorbJournal(operation: Operation, attempts: readonly Attempt[]
           facts.inventory.requested || attempts.some((attempt) => attempt.step === 'reserve_inventory'),
       },
     },
-    provider_reference: operation.provider_reference ?? created?.shown?.payment?.reference ?? null,
+    provider_reference: reference,
   };
 }
 
+/** The bank gave its answer, whatever it was. */
+const isAnswered = ({ outcome }: Attempt): boolean =>
+  outcome === 'done' || outcome === 'pending' || outcome === 'declined';
+
 const doubtAbout = (attempt: Attempt | undefined): Facts['unresolved'] =>
   attempt === undefined ? null : { step: attempt.step, target: attempt.target, since: attempt.started_at };
+
+/** Steps after which more money may be held than was seen. */
+const TAKES_MONEY: ReadonlySet<StepName> = new Set(['confirm_payment', 'capture_payment']);
 
 /**
  * The record as everybody but the pass that takes the step must read it: a step in progress may have taken effect.
@@ -167,7 +187,9 @@ const doubtAbout = (attempt: Attempt | undefined): Facts['unresolved'] =>
 export function withTask(operation: Operation, task: StepName | null, now: Date): Operation {
   const { facts } = operation;
   if (task === null) return operation;
-  const unresolved = facts.unresolved ?? { step: task, target: '', since: now.toISOString() };
+  const begun = { step: task, target: '', since: now.toISOString() };
+  // Of an older doubt and a step that may be taking money now, the latter binds the rules more.
+  const unresolved = TAKES_MONEY.has(task) ? begun : (facts.unresolved ?? begun);
   const requested = facts.inventory.requested || task === 'reserve_inventory';
   return { ...operation, facts: { ...facts, unresolved, inventory: { ...facts.inventory, requested } } };
 }

@@ -97,7 +97,15 @@ export function effectKey(operationId: string, step: StepName, target: string, o
 export type KeyChoice =
   | { readonly kind: 'fresh'; readonly ordinal: number }
   /** Send the recorded bytes again under the recorded key. */
-  | { readonly kind: 'resend'; readonly attempt: Attempt };
+  | { readonly kind: 'resend'; readonly attempt: Attempt }
+  /** Another key will be needed, and it is too early for it. */
+  | { readonly kind: 'wait'; readonly ms: number };
+
+/**
+ * A refund whose answer was an error of the provider may show in its list a little later, and nothing but that list
+ * stands between a second key and a second refund. All other effects act on a payment that allows them once.
+ */
+const REFUND_DOUBT_MS = 10_000;
 
 /**
  * Which key the next try of an effect uses, given that a reading has just shown no effect.
@@ -113,9 +121,11 @@ export function chooseKey(
   const last = tries.at(-1);
   if (last === undefined) return { kind: 'fresh', ordinal: 1 };
   const sent = tries.filter((attempt) => attempt.ordinal === last.ordinal);
-  return keyIsOver(sent, now)
-    ? { kind: 'fresh', ordinal: last.ordinal + 1 }
-    : { kind: 'resend', attempt: last };
+  if (!keyIsOver(sent, now)) return { kind: 'resend', attempt: last };
+  const doubtful = step === 'create_refund' && sent.some((attempt) => attempt.outcome === 'unknown');
+  const lastSent = Math.max(...sent.map((attempt) => Date.parse(attempt.started_at)));
+  const ms = doubtful ? REFUND_DOUBT_MS - (now.getTime() - lastSent) : 0;
+  return ms > 0 ? { kind: 'wait', ms } : { kind: 'fresh', ordinal: last.ordinal + 1 };
 }
 
 /** Whether the key of these tries can do no more: its answer is final, or its life may be over. */

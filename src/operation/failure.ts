@@ -65,6 +65,13 @@ const LASTING: ReadonlySet<string> = new Set(['idempotency_mismatch', 'goods_gon
 export const isLasting = (failure: Failure): boolean =>
   LASTING.has(failure.code) || POSTURES[failure.class].then === 'person';
 
-/** Whether a failure counts against the operation's own retry budget. Being told to wait for ourselves is none. */
+/** The warehouse is away or ill. It has no breaker, so no order may be blamed for it, however long it lasts. */
+const WAREHOUSE_AWAY = /^inventory_(http_5\d\d|timeout|connection_lost)$/;
+
+/**
+ * Whether a failure counts against the operation's own retry budget. Being told to wait for ourselves is none; an id of
+ * ours that stays unknown although the account answers others is.
+ */
 export const spendsBudget = (failure: Failure): boolean =>
-  POSTURES[failure.class].spendsBudget && failure.code !== IN_FLIGHT;
+  failure.code === NOT_FOUND ||
+  (POSTURES[failure.class].spendsBudget && failure.code !== IN_FLIGHT && !WAREHOUSE_AWAY.test(failure.code));

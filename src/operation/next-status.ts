@@ -1,7 +1,7 @@
 /** Bookkeeping: what a reader sees, derived from wish and facts wherever either is written. Pure and total. */
 import type { FailureClass } from './failure.js';
 import { goalOf, type Goal } from './goal.js';
-import { ALL_SEEN, clearInventory, clearPayment, nextStep } from './next-step.js';
+import { ALL_SEEN, clearInventory, clearPayment, nextStep, unfulfilled } from './next-step.js';
 import { REASONS, type Reason } from './reason.js';
 import type { Condition, Finalizer, FinalizerName, Operation, Phase, Policy, Status } from './operation.js';
 import { allRefunds, isOpen } from './refund.js';
@@ -25,7 +25,7 @@ export function nextStatus(operation: Operation, now: Date, policy: Policy): Sta
   const before = operation.status;
   const decision = nextStep(operation, ALL_SEEN, now, policy);
   const goal = goalOf(operation, now, policy);
-  const phase = phaseOf(operation, goal, decision);
+  const phase = phaseOf(operation, goal, decision, policy);
   const reason = headline(operation, goal, phase, decision);
   const cancelled = phase === 'cancelled';
   return {
@@ -45,7 +45,7 @@ const isSettled = (operation: Operation, phase: Phase): boolean =>
   (phase === 'fulfilled' || phase === 'cancelled' || phase === 'rejected') &&
   !allRefunds(operation).some(isOpen);
 
-function phaseOf(operation: Operation, goal: Goal, decision: Decision): Phase {
+function phaseOf(operation: Operation, goal: Goal, decision: Decision, policy: Policy): Phase {
   if (goal.kind === 'clear') {
     const clean = decision.kind === 'agreed';
     if (goal.why === 'Cancelling') return clean ? 'cancelled' : 'cancelling';
@@ -79,21 +79,13 @@ function phaseOf(operation: Operation, goal: Goal, decision: Decision): Phase {
     case 'authorized':
       return 'authorized';
     case 'captured':
-      return fulfilled(decision) ? 'fulfilled' : 'fulfilling';
+      return unfulfilled(operation, goal, ALL_SEEN, policy) === null ? 'fulfilled' : 'fulfilling';
     case 'canceled':
       return 'payment_failed';
     case 'unknown':
       return 'payment_unknown';
   }
 }
-
-/** Refunds of a fulfilled order do not take back that it was fulfilled. */
-const fulfilled = (decision: Decision): boolean =>
-  decision.kind === 'agreed' ||
-  (decision.kind === 'wait' && (decision.reason === 'Refunding' || decision.reason === 'DisputeOpen')) ||
-  (decision.kind === 'step' && decision.step.name === 'create_refund' && decision.reason === 'Refunding') ||
-  (decision.kind === 'person' &&
-    (decision.reason === 'RefundFailed' || decision.reason === 'RefundNotPossible'));
 
 /** The reason of a step that could not be taken, by why it could not. */
 const FAILURE_REASON: Readonly<Record<FailureClass, Reason>> = {

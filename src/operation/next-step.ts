@@ -37,14 +37,16 @@ export function nextStep(operation: Operation, seen: Seen, now: Date, policy: Po
     return person('UnknownProviderStatus', `The provider reports the status "${word}".`);
   }
   const goal = goalOf(operation, now, policy);
-  const next = goal.kind === 'clear' ? clear(operation, seen, policy) : forward(operation, goal, seen, policy);
+  const next =
+    goal.kind === 'clear' ? clear(operation, seen, policy) : forward(operation, goal, seen, policy);
   return next.kind === 'step' ? permitted(operation, next, policy) : next;
 }
 
 /** What is said of a payment that a caller named, and that was never seen: nothing shows that it exists. Or null. */
 function neverFound({ facts, wish, provider_reference }: Operation): string | null {
   const { failure, payment } = facts;
-  const named = wish.spec.payment.reference !== null && provider_reference === null && payment.state === 'none';
+  const named =
+    wish.spec.payment.reference !== null && provider_reference === null && payment.state === 'none';
   return named && failure?.step === 'observe_payment' && failure.code === NOT_FOUND ? failure.message : null;
 }
 
@@ -198,9 +200,11 @@ function forward(operation: Operation, goal: Goal, seen: Seen, policy: Policy): 
     case 'failed':
     case 'awaiting_customer':
       return reserve(operation, seen, policy) ?? askForMoney(operation);
-    case 'processing':
-      // It may take days, and of a payment that the front end made nothing is held yet.
-      return reserve(operation, seen, policy) ?? wait('PaymentProcessing');
+    case 'processing': {
+      // It may take days, and for a payment that the front end made no stock is held yet.
+      const stock = reserve(operation, seen, policy);
+      return stock?.kind === 'step' ? stock : wait('PaymentProcessing');
+    }
     case 'authorized':
       // The stock as it is wanted now, also under money that the front end had authorized.
       return reserve(operation, seen, policy) ?? withAuthorization(operation, goal);
@@ -240,9 +244,7 @@ function askForMoney(operation: Operation): Decision {
   }
   // A payment that the front end made is confirmed by the front end.
   if (wish.spec.payment.reference !== null || wish.confirmation <= payment.answered_confirmation) {
-    // A server that does not keep a decline on the payment shows it as created; so is one that was asked and then changed.
-    const declined = payment.state === 'failed' || facts.failure?.class === 'declined';
-    return wait(declined ? 'PaymentDeclined' : 'AwaitingCustomer');
+    return wait(isDeclined(operation) ? 'PaymentDeclined' : 'AwaitingCustomer');
   }
   const wanted = wish.spec.payment.payment_method;
   // Before its first confirmation the payment carries the method that it was created with; a decline takes it away.
@@ -258,6 +260,13 @@ function askForMoney(operation: Operation): Decision {
     return_url: wish.spec.payment.return_url,
     off_session: wish.spec.payment.off_session,
   });
+}
+
+/** Also at a server that does not keep the decline on the payment; it takes the method away all the same. */
+function isDeclined({ facts: { payment, failure }, wish }: Operation): boolean {
+  if (payment.state !== 'created') return payment.state === 'failed';
+  const answered = payment.answered_confirmation >= wish.confirmation;
+  return answered && (payment.payment_method === null || failure?.class === 'declined');
 }
 
 function withAuthorization(operation: Operation, goal: Goal): Decision {
@@ -295,6 +304,11 @@ export const wantedCapture = (operation: Operation): number =>
 function afterCapture(operation: Operation, goal: Goal, seen: Seen, policy: Policy): Decision {
   const refund = sendRefund(operation) ?? openRefunds(operation, 'Refunding');
   if (refund?.kind === 'step') return refund;
+  return unfulfilled(operation, goal, seen, policy) ?? refund ?? AGREED;
+}
+
+/** What a captured payment lacks to be a fulfilled order, or null. Refunds do not take back that it was fulfilled. */
+export function unfulfilled(operation: Operation, goal: Goal, seen: Seen, policy: Policy): Decision | null {
   const { captured } = operation.facts.payment;
   const wanted = wantedCapture(operation);
   if (captured < wanted) {
@@ -309,7 +323,7 @@ function afterCapture(operation: Operation, goal: Goal, seen: Seen, policy: Poli
       `${captured} was captured, wanted is ${goal.kind === 'authorize' ? 0 : wanted}.`,
     );
   }
-  return commit(operation, seen, policy) ?? refund ?? AGREED;
+  return commit(operation, seen, policy);
 }
 
 function commit(operation: Operation, seen: Seen, policy: Policy): Decision | null {

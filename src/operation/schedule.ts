@@ -21,8 +21,6 @@ export function nextLook(
   const time = now.getTime();
   const { facts, status } = operation;
 
-  // A settled record whose reading failed has time, and so has one that waits for a person: they keep their slow
-  // turn, so that an outage is no storm.
   const atWork = status.settled_at === null && status.attention === null;
   const failed = facts.failure !== null && facts.failure.class !== 'declined';
   if (atWork && (decision.kind === 'step' || (decision.kind === 'wait' && failed))) {
@@ -33,9 +31,17 @@ export function nextLook(
 
   const quietSince = status.settled_at ?? status.attention?.since ?? null;
   const quiet = quietSince === null ? 0 : time - Date.parse(quietSince);
+  const turn = Math.max(policy.resync_interval_ms, quiet / DECAY);
+  if (facts.failure?.step.startsWith('observe_') === true) {
+    // It was read for a reason, perhaps a webhook that does not come twice, and nothing was seen. A settled record and
+    // one that waits for a person have time: the pauses double up to their slow turn, so that an outage is no storm.
+    const pause = backoff(facts.budget.streak, { base_ms: policy.backoff_base_ms, max_ms: turn }, random);
+    return new Date(time + Math.max(pause, facts.failure.retry_after_ms ?? 0));
+  }
   if (quiet > policy.watch_ms) return null;
-  const resync = time + Math.max(policy.resync_interval_ms, quiet / DECAY);
-  return new Date(Math.min(resync, ...deadlines(operation, policy).filter((deadline) => deadline > time)));
+  return new Date(
+    Math.min(time + turn, ...deadlines(operation, policy).filter((deadline) => deadline > time)),
+  );
 }
 
 /** Moments at which the decision changes without anything happening outside, in milliseconds. */

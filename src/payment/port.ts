@@ -54,6 +54,7 @@ export interface PaymentProvider {
    */
   find(query: {
     readonly parameters: Parameters;
+    readonly refunds: boolean;
     readonly created_from: string;
     readonly created_to: string;
   }): Promise<Reading<PaymentReading>>;

@@ -5,7 +5,7 @@
 import type { Outcome } from '../operation/attempt.js';
 import type { Failure } from '../operation/failure.js';
 import type { PaymentReading, Reading } from '../operation/observation.js';
-import type { PaymentProvider } from '../payment/port.js';
+import type { AccountIdentity, PaymentProvider } from '../payment/port.js';
 import type { AccountStore } from '../store/account-store.js';
 import type { Log } from './log.js';
 
@@ -16,8 +16,11 @@ type Signal = 'none' | 'trouble' | 'throttled' | 'refused';
 const OF_ONE_OPERATION = new Set([
   'idempotency_key_in_use',
   'lock_timeout',
-  'payment_not_found',
   'lease_too_short',
+  // An object that is not there: a caller may have named it. That the key opens another account shows by its identity.
+  'payment_not_found',
+  'resource_missing',
+  'livemode_mismatch',
 ]);
 
 /** Without a word from the provider: some seconds, so that a limit counted per second has room again. */
@@ -57,6 +60,7 @@ export class Accounts {
   readonly #options: AccountsOptions;
   /** Accounts whose identity this process has checked. */
   readonly #checked = new Set<string>();
+  readonly #asking = new Map<string, Promise<Failure | null>>();
   /** Accounts that failed since this process last saw them answer: their next success is worth a write. */
   readonly #troubled = new Set<string>();
 
@@ -86,21 +90,33 @@ export class Accounts {
 
   /** The account's trouble, when it may not be used now; null when it is who it was at first contact. */
   async admit(account: string): Promise<Failure | null> {
-    if (this.#checked.has(account)) return null;
     const provider = this.#options.providers.get(account);
-    if (provider === undefined) return null;
+    if (this.#checked.has(account) || provider === undefined) return null;
+    // Passes that begin together ask once.
+    const asked = this.#asking.get(account) ?? this.#identify(account, provider);
+    this.#asking.set(account, asked);
+    try {
+      return await asked;
+    } finally {
+      this.#asking.delete(account);
+    }
+  }
+
+  async #identify(account: string, provider: PaymentProvider): Promise<Failure | null> {
     const identity = await provider.identify();
     if (identity.kind === 'unknown') return this.failed(account, 'identity', identity.failure);
     const seen = identity.kind === 'present' ? identity.value : { identity: null, livemode: null };
-    const pinned = await this.#quietly(() => this.#options.store.pin(account, seen), seen);
+    const pinned = await this.#quietly(() => this.#options.store.pin(account, seen), null);
+    if (pinned === null)
+      return { class: 'outage', code: 'identity_not_kept', message: 'The account could not be checked.' };
     const differs =
-      (seen.identity !== null && pinned?.identity !== seen.identity) ||
-      (seen.livemode !== null && pinned?.livemode !== seen.livemode);
+      (seen.identity !== null && pinned.identity !== seen.identity) ||
+      (seen.livemode !== null && pinned.livemode !== seen.livemode);
     if (!differs) {
       this.#checked.add(account);
       return null;
     }
-    const message = `The key belongs to ${seen.identity ?? 'an account'} (${mode(seen.livemode)}); known is ${pinned?.identity ?? 'an account'} (${mode(pinned?.livemode ?? null)}).`;
+    const message = `The key belongs to ${named(seen)}; known is ${named(pinned)}.`;
     await this.#stop(account, 'wrong_account', message);
     return { class: 'outage', code: 'wrong_account', message };
   }
@@ -187,5 +203,5 @@ export class Accounts {
   }
 }
 
-const mode = (livemode: boolean | null): string =>
-  livemode === null ? 'mode unknown' : livemode ? 'live' : 'test';
+const named = ({ identity, livemode }: AccountIdentity): string =>
+  `${identity ?? 'an account'} (${livemode === null ? 'mode unknown' : livemode ? 'live' : 'test'})`;

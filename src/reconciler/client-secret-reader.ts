@@ -24,8 +24,8 @@ export class ClientSecretReader implements ClientSecrets {
     if (record === null) return null;
     if (record.provider_reference === null) return { kind: 'not_available', why: NO_PAYMENT };
     const access = await this.#look(record, record.provider_reference);
-    if (access.kind !== 'present') return { kind: 'unreadable' };
-    const { payment, client_secret } = access.value;
+    if (access === null) return { kind: 'unreadable' };
+    const { payment, client_secret } = access;
     // The customer may have acted since the last pass, so it is judged by what was read now.
     const now = this.#eyes.clock.now();
     const why = whyCustomerCannotAct(asSeen(record, payment, now), now, this.#eyes.policy);
@@ -35,15 +35,16 @@ export class ClientSecretReader implements ClientSecrets {
       : { kind: 'shown', client_secret };
   }
 
-  async #look(operation: Operation, reference: string): Promise<Reading<CustomerAccess>> {
+  /** Null: it could not be seen. A reading of ours tells about the account like any other. */
+  async #look(operation: Operation, reference: string): Promise<CustomerAccess | null> {
     const { accounts, observer } = this.#eyes;
     const { account, operation_id } = operation;
     const provider = accounts.provider(account);
-    if (provider === undefined || (await accounts.admit(account)) !== null) return { kind: 'absent' };
+    if (provider === undefined || (await accounts.admit(account)) !== null) return null;
     const access = await provider.clientSecret(reference);
     observer.request(account, 'observe_payment', access.kind);
     await accounts.read(account, operation_id, withoutSecret(access));
-    return access;
+    return access.kind === 'present' ? access.value : null;
   }
 }
 

@@ -1,6 +1,6 @@
 /** One look at the world: payment and inventory at the same time. Never throws; causes no effect. */
 import type { Inventory } from '../inventory/port.js';
-import type { Failure } from '../operation/failure.js';
+import { NOT_FOUND, type Failure } from '../operation/failure.js';
 import type { Observation, PaymentReading, Reading, ReservationReading } from '../operation/observation.js';
 import { lostCreates, type Attempt } from '../operation/attempt.js';
 import type { Journaled, Operation } from '../operation/operation.js';
@@ -53,8 +53,8 @@ async function readPayment(
   const reference = operation.provider_reference ?? operation.wish.spec.payment.reference;
   const reading =
     reference === null
-      ? await findLost(lostCreates(attempts, eyes.clock.now()), provider)
-      : await provider.observe({ reference, refunds });
+      ? await findLost(lostCreates(attempts, eyes.clock.now()), provider, refunds)
+      : asNamed(operation, await provider.observe({ reference, refunds }));
   if (reading === null) return { kind: 'absent' };
   eyes.observer.request(operation.account, 'observe_payment', reading.kind);
   // Without its refunds a payment is not read where they matter: owing too much would be refunded twice.
@@ -64,6 +64,14 @@ async function readPayment(
   return eyes.accounts.read(operation.account, operation.operation_id, reading);
 }
 
+/** That a caller named a payment of the other mode is that order's trouble; it says nothing about our key. */
+const asNamed = (operation: Operation, reading: Reading<PaymentReading>): Reading<PaymentReading> =>
+  operation.provider_reference === null &&
+  reading.kind === 'unknown' &&
+  reading.failure.code === 'livemode_mismatch'
+    ? { kind: 'unknown', failure: { ...reading.failure, code: NOT_FOUND } }
+    : reading;
+
 /** The clocks of the provider and of the database agree within this, and a request does not travel longer. */
 const WINDOW_MS = 120_000;
 
@@ -71,12 +79,14 @@ const WINDOW_MS = 120_000;
 async function findLost(
   lost: readonly Attempt[],
   provider: PaymentProvider,
+  refunds: boolean,
 ): Promise<Reading<PaymentReading> | null> {
   const [first] = lost;
   if (first === undefined) return null;
   const times = lost.map((attempt) => Date.parse(attempt.started_at));
   return provider.find({
     parameters: first.parameters,
+    refunds,
     created_from: new Date(Math.min(...times) - WINDOW_MS).toISOString(),
     created_to: new Date(Math.max(...times) + WINDOW_MS).toISOString(),
   });

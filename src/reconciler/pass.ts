@@ -34,6 +34,8 @@ export interface Pass {
   readonly completed: { readonly attempt_id: string; readonly outcome: Outcome } | null;
   readonly resolved: Entry['resolved'];
   readonly events: readonly EventDraft[];
+  /** What the status derived last changes of the one that is written. */
+  readonly transitions: readonly EventDraft[];
 }
 
 export function beginPass(claim: Claim): Pass {
@@ -50,6 +52,7 @@ export function beginPass(claim: Claim): Pass {
     written: record,
     completed: null,
     resolved: [],
+    transitions: [],
     // Told once: afterwards the facts carry the doubt.
     events: already === null ? unanswered.slice(0, 1).map(events.interrupted) : [],
   };
@@ -102,6 +105,13 @@ function withResolved(pass: Pass, resolved: readonly Resolved[]): Pass {
   };
 }
 
+/** The payment that this order names is recorded as that of the operation `other`. */
+export function withTakenPayment(pass: Pass, other: string): Pass {
+  const { facts } = pass.operation;
+  const payment = { ...facts.payment, taken_by: other };
+  return { ...pass, operation: { ...pass.operation, facts: { ...facts, payment } } };
+}
+
 /** `at`: when the answer came, RFC 3339. */
 export function withOutcome(pass: Pass, step: Step, attempt: Attempt, outcome: Outcome, at: string): Pass {
   const answeredAttempt: Attempt = {
@@ -127,7 +137,7 @@ export function withStatus(pass: Pass, now: Date, policy: Policy): Pass {
   return {
     ...pass,
     operation: { ...pass.operation, status },
-    events: [...pass.events, ...events.transitions(pass.written.status, status)],
+    transitions: events.transitions(pass.written.status, status),
   };
 }
 
@@ -144,9 +154,11 @@ export function isChanged(pass: Pass): boolean {
 function visible(facts: Facts, status: Status): string {
   const payment = { ...facts.payment, observed_at: null };
   const inventory = { ...facts.inventory, observed_at: null };
-  const budget = { ...facts.budget, streak: 0 };
+  // Failing in the same way once more is nothing new either.
+  const budget = { ...facts.budget, reads: 0, streak: 0 };
+  const failure = facts.failure === null ? null : { ...facts.failure, request_id: undefined };
   // Postgres returns jsonb with its own order of members.
-  return canonical({ ...facts, payment, inventory, budget, status });
+  return canonical({ ...facts, payment, inventory, budget, failure, status });
 }
 
 function canonical(value: unknown): string {

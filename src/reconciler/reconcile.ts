@@ -1,12 +1,21 @@
 /** The loop for one record: observe → next step → record the intent → apply → record the outcome, until none is left. */
-import { chooseKey, effectKey, type Outcome } from '../operation/attempt.js';
+import { chooseKey, effectKey, type KeyChoice, type Outcome } from '../operation/attempt.js';
 import { paymentFailure } from '../operation/absorb.js';
 import { nextStep, type Seen } from '../operation/next-step.js';
+import type { Observation } from '../operation/observation.js';
 import { nextLook } from '../operation/schedule.js';
 import { isInventoryStep, type Decision, type Step } from '../operation/step.js';
 import type { Claim, Entry, Intent, Recorded } from '../store/pass-store.js';
 import { observe, refundsMatter } from './observe.js';
-import { beginPass, isChanged, withObservation, withOutcome, withStatus, type Pass } from './pass.js';
+import {
+  beginPass,
+  isChanged,
+  withObservation,
+  withOutcome,
+  withStatus,
+  withTakenPayment,
+  type Pass,
+} from './pass.js';
 import type { LoopDependencies } from './ports.js';
 
 /** A whole order takes four effects; more than this in one claim is left to the next one. */
@@ -32,7 +41,11 @@ export async function reconcile(claim: Claim, loop: LoopDependencies): Promise<n
     }
     if (decision.kind !== 'step') return release(look.pass, decision, loop, began);
 
-    const sent = await perform(look.pass, decision.step, loop);
+    const { step } = decision;
+    const key = chooseKey(look.pass.attempts, step.name, step.target, loop.clock.now());
+    if (key.kind === 'wait') return release(look.pass, decision, loop, began, key.ms);
+
+    const sent = await perform(look.pass, step, key, loop);
     if (sent === null) return 0;
     look = { ...look, pass: sent.pass };
     if ('failure' in sent.outcome && sent.outcome.kind !== 'declined') {
@@ -54,7 +67,7 @@ async function lookAt(pass: Pass, loop: LoopDependencies, wantRefunds: boolean):
   const refunds = wantRefunds || refundsMatter(pass.operation);
   const observation = await observe(pass, loop, refunds);
   return {
-    pass: withObservation(pass, observation, loop.clock.now()),
+    pass: await alone(pass, observation, loop),
     seen: {
       payment: paymentFailure(pass.operation, observation) === null,
       inventory: observation.inventory.kind !== 'unknown',
@@ -63,19 +76,40 @@ async function lookAt(pass: Pass, loop: LoopDependencies, wantRefunds: boolean):
   };
 }
 
+/**
+ * What the look showed. A payment that the front end made is recorded as this order's before anything else is done, and
+ * by one order only: of two that name it, the later one learns here that it is taken.
+ */
+async function alone(before: Pass, observation: Observation, loop: LoopDependencies): Promise<Pass> {
+  const now = loop.clock.now();
+  const pass = withObservation(before, observation, now);
+  const { provider_reference: reference, wish } = pass.operation;
+  const adopts = wish.spec.payment.reference !== null && before.operation.provider_reference === null;
+  if (!adopts || reference === null) return pass;
+  const other = await persistently(() => loop.store.adopt(pass.row, pass.fencing_token, reference), loop);
+  return other === null ? pass : withObservation(withTakenPayment(before, other), observation, now);
+}
+
+type UsableKey = Exclude<KeyChoice, { kind: 'wait' }>;
+
 /** Records the intent, sends the effect, takes in the answer. Null: someone else wrote, or the lease is over. */
 async function perform(
   before: Pass,
   step: Step,
+  key: UsableKey,
   loop: LoopDependencies,
 ): Promise<{ pass: Pass; outcome: Outcome } | null> {
   const asked = loop.clock.now().getTime();
-  const { intent, sent } = plan(before, step, loop);
+  const { intent, sent } = intend(before, step, key, loop);
   const pass = withStatus(before, loop.clock.now(), loop.policy);
   const recorded = await write(pass, { kind: 'intent', intent, lease_ms: loop.lease_ms }, loop);
   if (recorded.attempt === null) {
     // A newer wish or another worker: this pass knows too little to go on. Whoever holds the record looks again.
-    if (recorded.held) await write(adopted(pass, recorded), { kind: 'release', look_in_ms: 0 }, loop);
+    // Released under the version that this pass knew, so that its status does not replace that of the newer wish. When
+    // nobody wrote, the lease was over before the intent: the next try comes after a pause.
+    const again = { ...adopted(pass, recorded), resource_version: pass.resource_version };
+    const look_in_ms = recorded.woken ? 0 : loop.policy.backoff_base_ms;
+    if (recorded.held) await write(again, { kind: 'release', look_in_ms }, loop);
     return null;
   }
   const { attempt } = recorded;
@@ -106,21 +140,26 @@ function adopted(pass: Pass, recorded: Recorded): Pass {
     completed: null,
     resolved: [],
     events: [],
+    transitions: [],
   };
 }
 
 /** The intent of a step, and the step as it will be sent: a resend repeats the bytes of an earlier wish. */
-function plan(pass: Pass, step: Step, loop: LoopDependencies): { intent: Intent; sent: Step } {
+function intend(
+  pass: Pass,
+  step: Step,
+  key: UsableKey,
+  loop: LoopDependencies,
+): { intent: Intent; sent: Step } {
   const { operation } = pass;
-  const choice = chooseKey(pass.attempts, step.name, step.target, loop.clock.now());
   const planned = prepare(step, pass, loop);
-  if (choice.kind === 'resend') {
-    const { ordinal, effect_key, parameters } = choice.attempt;
+  if (key.kind === 'resend') {
+    const { ordinal, effect_key, parameters } = key.attempt;
     const same = JSON.stringify(parameters) === JSON.stringify(planned);
     const sent = !same && step.name === 'create_payment' ? { ...step, payment_method: null } : step;
     return { intent: { step: step.name, target: step.target, ordinal, effect_key, parameters }, sent };
   }
-  const { ordinal } = choice;
+  const { ordinal } = key;
   const effect_key = effectKey(operation.operation_id, step.name, step.target, ordinal);
   return {
     intent: { step: step.name, target: step.target, ordinal, effect_key, parameters: planned },
@@ -170,18 +209,19 @@ function required<Port>(port: Port | null | undefined): Port {
   return port;
 }
 
-/** Ends the pass. `decision` null: there is more to do, at once. */
+/** Ends the pass. `decision` null: there is more to do, at once. `pause`: milliseconds that are known to be needed. */
 async function release(
   pass: Pass,
   decision: Decision | null,
   loop: LoopDependencies,
   began: number,
+  pause: number | null = null,
 ): Promise<number | null> {
   const now = loop.clock.now();
   const done = withStatus(pass, now, loop.policy);
   const look =
     decision === null ? now : nextLook(done.operation, decision, now, loop.clock.random(), loop.policy);
-  const look_in_ms = look === null ? null : look.getTime() - now.getTime();
+  const look_in_ms = pause ?? (look === null ? null : look.getTime() - now.getTime());
   const recorded = await write(done, { kind: 'release', look_in_ms }, loop);
 
   loop.observer.pass((now.getTime() - began) / 1000);
@@ -208,6 +248,7 @@ async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): P
     completed: pass.completed,
     resolved: pass.resolved,
     events: pass.events,
+    transitions: pass.transitions,
     next,
   };
   const [recorded] = await persistently(() => loop.store.record([entry]), loop);

@@ -63,18 +63,20 @@ UPDATE provider_accounts SET
   failing = '{}',
   rate = CASE WHEN breaker = 'open' THEN $2::float8 ELSE rate END,
   rate_since = CASE WHEN breaker = 'open' THEN now() ELSE rate_since END,
-  tokens = CASE WHEN breaker = 'open' THEN 0 ELSE tokens END, tokens_at = now(),
+  tokens = CASE WHEN breaker = 'open' THEN 0 ELSE tokens END,
+  tokens_at = CASE WHEN breaker = 'open' THEN now() ELSE tokens_at END,
   breaker = 'closed', reason = NULL, message = NULL, since = NULL, probe_at = NULL
 WHERE account = $1 AND (breaker = 'open' OR failing <> '{}')
 RETURNING rate IS NOT NULL AND rate_since = now() AS just_closed`;
 
-/** Half of what was done so far, and nothing at all until the provider's own time is over. */
+/** Nothing at all until the provider's own time is over, and then half of what was done: once for each such time. */
 const REPORT_THROTTLED = `
 UPDATE provider_accounts SET
   throttled_until = greatest(throttled_until, now() + make_interval(secs => $2::float8 / 1000)),
-  rate = greatest(1, least(coalesce(rate * power(2, extract(epoch FROM now() - rate_since) / 10), $3::float8), $3::float8) / 2),
+  rate = CASE WHEN throttled_until > now() THEN rate ELSE greatest(1, least(
+    coalesce(rate * power(2, least(30, extract(epoch FROM now() - rate_since) / 10)), $3::float8), $3::float8) / 2) END,
   rate_since = now(), tokens = 0, tokens_at = now()
-WHERE account = $1 AND (throttled_until IS NULL OR throttled_until <= now())`;
+WHERE account = $1`;
 
 const PIN = `
 UPDATE provider_accounts SET

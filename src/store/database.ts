@@ -33,7 +33,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 
 /** SQLSTATEs that say "not now" rather than "not so": connection, resources, an operator, a schema yet to be made. */
-const UNAVAILABLE_STATES = /^(08|53|57P|42P01)/;
+const UNAVAILABLE_STATES = /^(08|53|57P|57014|55P03|42P01)/;
 /** Deadlock and serialization failure. */
 const COLLISIONS = new Set(['40P01', '40001']);
 const MOST_TRIES = 5;

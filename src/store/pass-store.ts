@@ -55,6 +55,8 @@ export interface Entry {
   /** What was observed of attempts whose answer is lost. */
   readonly resolved: readonly { readonly attempt_id: string; readonly resolution: Resolution }[];
   readonly events: readonly EventDraft[];
+  /** What `status` changes; told only where that status is written. */
+  readonly transitions: readonly EventDraft[];
   /** Either the next effect, with a lease renewed for so long, or the end of the pass. */
   readonly next:
     | { readonly kind: 'intent'; readonly intent: Intent; readonly lease_ms: number }
@@ -68,7 +70,6 @@ export interface Recorded {
   /** Somebody asked for another look since the claim. */
   readonly woken: boolean;
   readonly resource_version: number;
-  readonly generation: number;
   /** Set when the intent was recorded: the effect may be sent. */
   readonly attempt: JournalAttempt | null;
 }
@@ -89,7 +90,7 @@ WITH probes AS (
 ), metered AS (
   UPDATE provider_accounts a
   SET granted = least($1, floor(m.saved)), tokens = m.saved - least($1, floor(m.saved)), tokens_at = now()
-  FROM provider_accounts b, LATERAL (
+  FROM (SELECT * FROM provider_accounts WHERE rate IS NOT NULL ORDER BY account FOR UPDATE) b, LATERAL (
     SELECT least($5::float8, b.rate * power(2, least(30, extract(epoch FROM now() - b.rate_since) / 10))) AS rate
   ) r, LATERAL (
     SELECT least(greatest(1, r.rate / 4), b.tokens + r.rate * extract(epoch FROM now() - b.tokens_at)) AS saved
@@ -102,8 +103,8 @@ WITH probes AS (
   UNION ALL SELECT account, granted, 'metered' FROM metered
   UNION ALL SELECT account, $1, 'free' FROM provider_accounts
     WHERE breaker = 'closed' AND rate IS NULL AND (throttled_until IS NULL OR throttled_until <= now())
-), due AS (
-  SELECT d.id FROM permits, LATERAL (
+), waiting AS (
+  SELECT d.id, d.next_attempt_at, permits.account FROM permits, LATERAL (
     SELECT o.id, o.next_attempt_at FROM order_operations o
     WHERE o.account = permits.account AND o.next_attempt_at <= now()
       AND (o.lease_expires_at IS NULL OR o.lease_expires_at <= now())
@@ -111,8 +112,8 @@ WITH probes AS (
     LIMIT permits.granted
     FOR UPDATE SKIP LOCKED
   ) d
-  ORDER BY d.next_attempt_at
-  LIMIT $1
+), due AS (
+  SELECT id FROM waiting ORDER BY next_attempt_at LIMIT $1
 ), claimed AS (
   UPDATE order_operations o
   SET lease_holder = $2, lease_expires_at = now() + make_interval(secs => $3::float8 / 1000),
@@ -120,14 +121,14 @@ WITH probes AS (
   FROM due WHERE o.id = due.id
   RETURNING o.*
 )
-SELECT account, permits.kind = 'probe' AS probed,
-  permits.kind = 'metered' AND count(claimed.id) < permits.granted AS drained,
+SELECT provider_accounts.account, permits.kind = 'probe' AS probed,
+  permits.kind = 'metered' AND (SELECT count(*) FROM waiting w WHERE w.account = provider_accounts.account) < permits.granted AS drained,
   breaker = 'open' OR rate IS NOT NULL OR coalesce(throttled_until > now(), false) AS held,
   coalesce(json_agg(json_build_object('row', claimed, 'attempts', (
     SELECT coalesce(json_agg(a ORDER BY a.attempt_id), '[]') FROM operation_attempts a WHERE a.operation = claimed.id
   )) ORDER BY claimed.next_attempt_at) FILTER (WHERE claimed.id IS NOT NULL), '[]') AS claims
 FROM provider_accounts LEFT JOIN permits USING (account) LEFT JOIN claimed USING (account)
-GROUP BY account, permits.kind, permits.granted`;
+GROUP BY provider_accounts.account, permits.kind, permits.granted`;
 
 /**
  * One write for one moment of a pass. A crash before it leaves the former moment, a crash after it the new one:
@@ -144,7 +145,7 @@ WITH input AS (
     "row" bigint, worker text, fencing_token bigint, resource_version bigint, generation integer,
     facts jsonb, status jsonb, provider_reference text, changed boolean,
     attempt_id bigint, outcome text, key_spent boolean, failure jsonb, shown jsonb, request_id text,
-    resolved json, events json, intent json, lease_ms float8, look_in_ms float8)
+    resolved json, events json, transitions json, intent json, lease_ms float8, look_in_ms float8)
 ), completed AS (
   UPDATE operation_attempts a
   SET completed_at = clock_timestamp(), outcome = i.outcome, key_spent = i.key_spent, failure = i.failure,
@@ -174,7 +175,9 @@ WITH input AS (
       ELSE now() + make_interval(secs => i.look_in_ms / 1000) END
   FROM input i
   WHERE o.id = i."row" AND o.fencing_token = i.fencing_token AND o.lease_holder = i.worker
-  RETURNING o.id, o.resource_version, o.generation, o.wake <> o.claimed_wake AS woken,
+  RETURNING o.id, o.resource_version, o.wake <> o.claimed_wake AS woken,
+    o.generation = i.generation AND (o.wake = o.claimed_wake OR i.resource_version =
+      o.resource_version - CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END) AS derived,
     i.intent IS NOT NULL AND o.resource_version = i.resource_version + 1 AND o.lease_expires_at > clock_timestamp() AS may_send
 ), opened AS (
   INSERT INTO operation_attempts (operation, step, target, ordinal, effect_key, parameters, generation, fencing_token,
@@ -192,11 +195,12 @@ WITH input AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
   SELECT i."row", clock_timestamp(), e.type, e.actor->>'kind', e.actor->>'name', e.message, e.data
   FROM input i JOIN written w ON w.id = i."row",
-    LATERAL ROWS FROM (json_to_recordset(i.events) AS (type text, actor json, message text, data jsonb)) WITH ORDINALITY
-      AS e(type, actor, message, data, place)
-  ORDER BY i."row", e.place
+    LATERAL (VALUES (1, i.events), (2, CASE WHEN w.derived THEN i.transitions ELSE '[]' END)) part(part, events),
+    LATERAL ROWS FROM (json_to_recordset(part.events) AS (type text, actor json, message text, data jsonb))
+      WITH ORDINALITY AS e(type, actor, message, data, place)
+  ORDER BY i."row", part.part, e.place
 )
-SELECT w.id AS "row", w.resource_version, w.generation, w.woken, to_json(opened.*) AS attempt
+SELECT w.id AS "row", w.resource_version, w.woken, to_json(opened.*) AS attempt
 FROM written w LEFT JOIN opened ON opened.operation = w.id`;
 
 /** The payment becomes the row's own, unless it is another's; a crash after it leaves a payment with one owner. */
@@ -251,7 +255,6 @@ export class PassStore {
     const rows = await this.#database.query<{
       row: string;
       resource_version: string;
-      generation: number;
       woken: boolean;
       attempt: OperationAttemptRow | null;
     }>(RECORD, [JSON.stringify(entries.map(toInput))]);
@@ -262,7 +265,6 @@ export class PassStore {
         held: row !== undefined,
         woken: row?.woken ?? false,
         resource_version: row === undefined ? entry.resource_version : Number(row.resource_version),
-        generation: row?.generation ?? entry.generation,
         attempt: row?.attempt == null ? null : toAttempt(row.attempt),
       };
     });
@@ -310,6 +312,7 @@ function toInput(entry: Entry): Record<string, unknown> {
       null,
     resolved: entry.resolved,
     events: entry.events,
+    transitions: entry.transitions,
     intent: entry.next.kind === 'intent' ? entry.next.intent : null,
     lease_ms: entry.next.kind === 'intent' ? entry.next.lease_ms : null,
     look_in_ms: entry.next.kind === 'release' ? entry.next.look_in_ms : null,

@@ -43,7 +43,10 @@ WITH changed AS (
   RETURNING *
 ), event AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
-  SELECT id, updated_at, $10, $11, $12, $13, $14::jsonb FROM changed
+  SELECT id, updated_at, e.type, e.actor->>'kind', e.actor->>'name', e.message, e.data
+  FROM changed, ROWS FROM (json_to_recordset($10::json) AS (type text, actor json, message text, data jsonb))
+    WITH ORDINALITY AS e(type, actor, message, data, place)
+  ORDER BY e.place
 )
 SELECT * FROM changed`;
 
@@ -152,11 +155,7 @@ export class PostgresOperationStore implements OperationStore {
       wish.payment_number,
       JSON.stringify(change.status),
       change.spec_changed,
-      event.type,
-      event.actor.kind,
-      event.actor.name,
-      event.message,
-      event.data === undefined ? null : JSON.stringify(event.data),
+      JSON.stringify([event, ...change.transitions]),
     ]);
     return row === undefined ? null : toRecord(row);
   }

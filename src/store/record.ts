@@ -68,6 +68,8 @@ export interface WishChange {
   /** True when the spec changed: generation + 1. */
   readonly spec_changed: boolean;
   readonly event: EventDraft;
+  /** What the status derived anew changes. */
+  readonly transitions: readonly EventDraft[];
 }
 
 export interface ListFilter {

@@ -188,7 +188,7 @@ describe('ids', () => {
     expect(operation(await api.call('GET', answer.headers.location ?? ''), 200)).toEqual(shown);
     expect((await api.call('POST', pathOf(id, '/cancel'))).status).toBeLessThan(300);
     const events = (await api.call('GET', pathOf(id, '/events'))).json<{ items: unknown[] }>();
-    expect(events.items).toHaveLength(2);
+    expect(events.items).toHaveLength(3);
   });
 
   test.each([

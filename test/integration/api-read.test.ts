@@ -187,6 +187,7 @@ describe('journal and timeline', () => {
     expect(items.map(({ type, actor, data }) => [type, actor.name, data])).toEqual([
       ['operation_created', 'shop', null],
       ['cancellation_requested', 'shop', { reason: 'why' }],
+      ['phase_changed', 'reconciler', { from: 'accepted', to: 'cancelled', reason: 'Cancelled' }],
     ]);
   });
 

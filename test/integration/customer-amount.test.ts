@@ -17,7 +17,12 @@ const changed = async (id: string, patch: unknown): Promise<void> => {
 };
 /** Passes until a step has been taken. */
 const until = async (id: string, step: string): Promise<void> => {
-  const fault = await shop.control.inject({ route: step, kind: 'lock_timeout', times: null, match: { operation_id: id } });
+  const fault = await shop.control.inject({
+    route: step,
+    kind: 'lock_timeout',
+    times: null,
+    match: { operation_id: id },
+  });
   await shop.pass(id);
   await shop.control.removeFault(fault.id);
 };
@@ -50,28 +55,31 @@ describe('before any money is approved', () => {
     expect((await shop.control.ledger('declined')).captured).toBe(8_000);
   });
 
-  test.each([8_000, 12_000])('while the customer has to act, %i: they are not led to approve the old total', async (value) => {
-    const id = `asked ${value}`;
-    await shop.order(id, { payment: { payment_method: THREE_D_SECURE } });
-    await shop.settle(id);
-    await changed(id, amount(value));
-    const restarted = await shop.settle(id);
-    expect(restarted.status).toMatchObject({
-      phase: 'awaiting_customer',
-      condition: 'AwaitingCustomer',
-      payment: { state: 'created', next_action: null },
-      attention: null,
-    });
-    await expect(shop.control.dashboard('complete_authentication', { operation_id: id })).rejects.toThrow();
-    // Not confirmed anew by itself: the customer approved of another total.
-    expect((await shop.control.ledger(id)).effects.confirms).toBe(1);
+  test.each([8_000, 12_000])(
+    'while the customer has to act, %i: they are not led to approve the old total',
+    async (value) => {
+      const id = `asked ${value}`;
+      await shop.order(id, { payment: { payment_method: THREE_D_SECURE } });
+      await shop.settle(id);
+      await changed(id, amount(value));
+      const restarted = await shop.settle(id);
+      expect(restarted.status).toMatchObject({
+        phase: 'awaiting_customer',
+        condition: 'AwaitingCustomer',
+        payment: { state: 'created', next_action: null },
+        attention: null,
+      });
+      await expect(shop.control.dashboard('complete_authentication', { operation_id: id })).rejects.toThrow();
+      // Not confirmed anew by itself: the customer approved of another total.
+      expect((await shop.control.ledger(id)).effects.confirms).toBe(1);
 
-    expect((await shop.payAgain(id)).status).toBe(202);
-    expect((await shop.settle(id)).status.phase).toBe('awaiting_customer');
-    await shop.control.dashboard('complete_authentication', { operation_id: id });
-    expect((await shop.settle(id)).status).toMatchObject({ phase: 'fulfilled', attention: null });
-    expect(await shop.control.ledger(id)).toMatchObject({ captured: value, violations: [] });
-  });
+      expect((await shop.payAgain(id)).status).toBe(202);
+      expect((await shop.settle(id)).status.phase).toBe('awaiting_customer');
+      await shop.control.dashboard('complete_authentication', { operation_id: id });
+      expect((await shop.settle(id)).status).toMatchObject({ phase: 'fulfilled', attention: null });
+      expect(await shop.control.ledger(id)).toMatchObject({ captured: value, violations: [] });
+    },
+  );
 
   test('the customer was faster than the update: what was taken is told, and left to a person', async () => {
     await shop.order('faster', { payment: { payment_method: THREE_D_SECURE } });
@@ -99,7 +107,10 @@ describe('before any money is approved', () => {
 });
 
 describe('after the authorization', () => {
-  const held = async (id: string, spec: Record<string, unknown> = { desired: 'authorized' }): Promise<void> => {
+  const held = async (
+    id: string,
+    spec: Record<string, unknown> = { desired: 'authorized' },
+  ): Promise<void> => {
     await shop.order(id, spec);
     expect((await shop.settle(id)).status.phase).toBe('authorized');
   };
@@ -108,7 +119,11 @@ describe('after the authorization', () => {
     await held('less');
     await changed('less', { ...amount(8_000), desired: 'fulfilled' });
     const { status } = await shop.settle('less');
-    expect(status).toMatchObject({ phase: 'fulfilled', attention: null, payment: { captured: 8_000, short: 0 } });
+    expect(status).toMatchObject({
+      phase: 'fulfilled',
+      attention: null,
+      payment: { captured: 8_000, short: 0 },
+    });
     expect(await shop.control.ledger('less')).toMatchObject({ captured: 8_000, held: 0, refunded: 0 });
   });
 
@@ -122,7 +137,9 @@ describe('after the authorization', () => {
       payment: { authorized: 10_000, captured: 0 },
     });
     for (let look = 0; look < 3; look += 1) await shop.pass('more');
-    expect(await shop.control.journal({ operation_id: 'more', route: 'payment_intents.capture' })).toEqual([]);
+    expect(await shop.control.journal({ operation_id: 'more', route: 'payment_intents.capture' })).toEqual(
+      [],
+    );
     // Back within what is approved: no command is needed.
     await changed('more', amount(9_000));
     expect((await shop.settle('more')).status).toMatchObject({ phase: 'fulfilled', attention: null });
@@ -143,10 +160,19 @@ describe('after the authorization', () => {
   test('not while a capture is on its way', async () => {
     await held('crossing');
     await changed('crossing', { desired: 'fulfilled' });
-    await shop.control.inject({ route: 'payment_intents.capture', kind: 'delay_after', delay_ms: 600, match: { operation_id: 'crossing' } });
+    await shop.control.inject({
+      route: 'payment_intents.capture',
+      kind: 'delay_after',
+      delay_ms: 600,
+      match: { operation_id: 'crossing' },
+    });
     const pass = shop.pass('crossing');
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(refusal(await shop.change('crossing', amount(8_000)))).toEqual([422, 'spec_member_immutable', '/amount/value']);
+    expect(refusal(await shop.change('crossing', amount(8_000)))).toEqual([
+      422,
+      'spec_member_immutable',
+      '/amount/value',
+    ]);
     await pass;
     expect((await shop.settle('crossing')).status).toMatchObject({ phase: 'fulfilled', attention: null });
   });
@@ -156,7 +182,11 @@ describe('after the money is taken', () => {
   test('the total cannot change, and the same key with another total is another order', async () => {
     await shop.order('taken');
     await shop.settle('taken');
-    expect(refusal(await shop.change('taken', amount(8_000)))).toEqual([422, 'spec_member_immutable', '/amount/value']);
+    expect(refusal(await shop.change('taken', amount(8_000)))).toEqual([
+      422,
+      'spec_member_immutable',
+      '/amount/value',
+    ]);
     const body = aBody('taken', { amount: { value: 8_000, currency: 'EUR' } });
     expect(refusal(await shop.call('POST', '/v1/operations', { body }))).toEqual([409, 'operation_conflict']);
   });

@@ -1,5 +1,5 @@
 /** Methods that take days: in process, then settled or failed, whatever happens meanwhile. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { refusal } from '../support/api.js';
 import { aShop, HOUR, type Shop } from '../support/shop.js';
 
@@ -41,7 +41,11 @@ test('settled after days: the order goes on', async () => {
 
   await ended('settle_payment', 'settles');
   expect((await shop.settle('settles')).status).toMatchObject({ phase: 'fulfilled', attention: null });
-  expect(await shop.control.ledger('settles')).toMatchObject({ captured: 10_000, refunded: 0, violations: [] });
+  expect(await shop.control.ledger('settles')).toMatchObject({
+    captured: 10_000,
+    refunded: 0,
+    violations: [],
+  });
 });
 
 test('failed in time: the customer can try again, with the stock still held', async () => {
@@ -80,7 +84,11 @@ test('cancelled in process, then settled: the money goes back, then the stock', 
   expect((await shop.cancel('cancelled')).status).toBe(202);
   const before = await shop.control.journalSequence();
   const waiting = await shop.settle('cancelled');
-  expect(waiting.status).toMatchObject({ phase: 'cancelling', condition: 'PaymentProcessing', attention: null });
+  expect(waiting.status).toMatchObject({
+    phase: 'cancelling',
+    condition: 'PaymentProcessing',
+    attention: null,
+  });
   expect(waiting.status.cancellation?.finalizers.map(({ name }) => name)).toEqual(['payment', 'inventory']);
   expect(await writes('cancelled', before)).toEqual([]);
 

@@ -44,14 +44,20 @@ describe('what the customer must do', () => {
       attention: null,
     });
     expect(await routes('told')).not.toContain('payment_intents.capture');
-    expect(refusal(await shop.call('POST', pathOf('told', '/capture')))).toEqual([422, 'amount_not_capturable']);
+    expect(refusal(await shop.call('POST', pathOf('told', '/capture')))).toEqual([
+      422,
+      'amount_not_capturable',
+    ]);
   });
 
   test('the page of the bank, where the order says where the customer comes back to', async () => {
     const return_url = 'https://shop.example/thanks?order=1';
     await asked('page', { payment: { payment_method: 'pm_ideal', return_url } });
     const { next_action } = (await shop.get('page')).status.payment;
-    expect(next_action).toMatchObject({ type: 'redirect_to_url', redirect_url: expect.stringMatching(/^https:/) });
+    expect(next_action).toMatchObject({
+      type: 'redirect_to_url',
+      redirect_url: expect.stringMatching(/^https:/),
+    });
     const { status } = await shop.get('page');
     const intent = await shop.intent(status.provider_reference ?? '');
     expect(intent['next_action']).toMatchObject({ redirect_to_url: { return_url } });
@@ -62,9 +68,38 @@ describe('what the customer must do', () => {
   test('without a return_url no method that redirects is let in', async () => {
     await shop.order('nowhere', { payment: { payment_method: 'pm_ideal' } });
     const { status } = await shop.settle('nowhere');
-    expect(status).toMatchObject({ attention: { reason: 'ProviderRejected' }, money_moved: { verdict: 'none' } });
+    expect(status).toMatchObject({
+      attention: { reason: 'ProviderRejected' },
+      money_moved: { verdict: 'none' },
+    });
     const intent = await shop.intent(status.provider_reference ?? '');
     expect(intent['automatic_payment_methods']).toEqual({ enabled: true, allow_redirects: 'never' });
+  });
+
+  test('a strict server that refuses automatic_payment_methods is not sent them, when so configured', async () => {
+    const client = stripeClient({
+      secret: 'sk_test_world',
+      base: new URL(shop.world.sandbox.url),
+      timeout_ms: 1_000,
+    });
+    const accounts = new Accounts({
+      store: new AccountStore(shop.world.db.database),
+      providers: new Map([['default', new StripeProvider(client, { automatic_methods: false })]]),
+      ceiling: 1_000,
+      log: shop.worker.log,
+    });
+    await shop.control.settings({
+      refused_parameters: ['automatic_payment_methods'],
+      redirect_methods: false,
+    });
+    await shop.order('strict', THREE_D_SECURE);
+    await shop.world.run(shop.world.worker({ clock: shop.clock, accounts }), 1);
+    await shop.control.settings({ refused_parameters: [], redirect_methods: true });
+    expect((await shop.get('strict')).status.phase).toBe('awaiting_customer');
+    const attempts = await shop.world.store.attempts('strict');
+    expect(attempts.find(({ step }) => step === 'create_payment')?.parameters).not.toHaveProperty(
+      'automatic_payment_methods',
+    );
   });
 
   test('off_session: nobody is there to act, so it is a decline; the way back is the front end’s', async () => {
@@ -141,7 +176,9 @@ describe('abandoned until the deadline', () => {
       attention: null,
     });
     expect(await place('left', 'payment_intents.cancel')).toBeGreaterThan(0);
-    expect(await place('left', 'payment_intents.cancel')).toBeLessThan(await place('left', 'reservations.delete'));
+    expect(await place('left', 'payment_intents.cancel')).toBeLessThan(
+      await place('left', 'reservations.delete'),
+    );
     expect(await shop.control.stock('tea')).toBe(before);
     expect((await shop.control.ledger('left')).stock).toMatchObject({ released: 1 });
   });
@@ -227,12 +264,20 @@ describe('the customer confirms at the very moment of expiry', () => {
 
   test.each([
     ['as usual', undefined],
-    ['with an error that shows nothing', { status: 400, body: { error: { type: 'invalid_request_error', message: 'No.' } } }],
+    [
+      'with an error that shows nothing',
+      { status: 400, body: { error: { type: 'invalid_request_error', message: 'No.' } } },
+    ],
   ])('cancelling is refused since it succeeded: the order is paid and goes on (%s)', async (how, answer) => {
     const id = `moment ${how}`;
     await asked(id);
     if (answer !== undefined) {
-      await shop.control.inject({ route: 'payment_intents.cancel', kind: 'answer', match: { operation_id: id }, ...answer });
+      await shop.control.inject({
+        route: 'payment_intents.cancel',
+        kind: 'answer',
+        match: { operation_id: id },
+        ...answer,
+      });
     }
     await expire(id, () => act('complete_authentication', id));
     expect((await shop.control.ledger(id)).stock.state).toBe('reserved');

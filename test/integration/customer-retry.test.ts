@@ -73,7 +73,11 @@ describe('after a decline', () => {
 
   test('several declines, then a method that pays', async () => {
     await declined('several');
-    for (const method of ['pm_card_chargeDeclinedInsufficientFunds', undefined, 'pm_card_chargeDeclinedExpiredCard']) {
+    for (const method of [
+      'pm_card_chargeDeclinedInsufficientFunds',
+      undefined,
+      'pm_card_chargeDeclinedExpiredCard',
+    ]) {
       await accepted('several', method);
       expect((await shop.settle('several')).status.phase).toBe('payment_failed');
     }

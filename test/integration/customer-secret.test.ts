@@ -110,20 +110,25 @@ describe('GET …/client_secret', () => {
     ]);
   });
 
-  test.each(['503_html', '401_message', 'drop_before', 'empty_object', 'html_200', 'hang', 'unknown_status'] as const)(
-    'no secret while the provider answers %s',
-    async (kind) => {
-      await shop.order(kind, { payment: THREE_D_SECURE });
-      await shop.settle(kind);
-      await shop.control.inject({ route: 'payment_intents.retrieve', kind, times: null });
-      const answer = await shop.secret(kind);
-      await shop.control.clearFaults();
-      expect(refusal(answer)).toEqual(
-        kind === 'unknown_status' ? [409, 'command_not_available'] : [503, 'unavailable'],
-      );
-      expect(answer.text).not.toContain('_secret_');
-    },
-  );
+  test.each([
+    '503_html',
+    '401_message',
+    'drop_before',
+    'empty_object',
+    'html_200',
+    'hang',
+    'unknown_status',
+  ] as const)('no secret while the provider answers %s', async (kind) => {
+    await shop.order(kind, { payment: THREE_D_SECURE });
+    await shop.settle(kind);
+    await shop.control.inject({ route: 'payment_intents.retrieve', kind, times: null });
+    const answer = await shop.secret(kind);
+    await shop.control.clearFaults();
+    expect(refusal(answer)).toEqual(
+      kind === 'unknown_status' ? [409, 'command_not_available'] : [503, 'unavailable'],
+    );
+    expect(answer.text).not.toContain('_secret_');
+  });
 });
 
 describe('the secret', () => {

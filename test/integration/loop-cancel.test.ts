@@ -29,6 +29,7 @@ describe('a cancellation that arrives during a step', () => {
       wish: change.wish,
       status: nextStatus(after, now, TEST_POLICY),
       spec_changed: true,
+      transitions: [],
       event: { ...change.event, actor: { kind: 'key', name: 'checkout' } },
     });
     if (stored === null) throw new Error('the version moved');

@@ -80,6 +80,7 @@ describe('the loop while nothing fails', () => {
       wish: { ...waiting.wish, spec: { ...spec, payment: { ...spec.payment, capture_amount: 6_500 } } },
       status: waiting.status,
       spec_changed: true,
+      transitions: [],
       event: { type: 'capture_requested', actor: { kind: 'key', name: 'checkout' }, message: '65.00' },
     });
     const captured = await world.settle('manual');

@@ -270,6 +270,7 @@ describe('whom it wakes', () => {
         completed: null,
         resolved: [],
         events: [],
+        transitions: [],
         next: { kind: 'release', look_in_ms: 900_000 },
       },
     ]);

@@ -1,5 +1,6 @@
 /** A fresh database per test file, cloned from a template that was migrated once per run. */
 import { randomBytes } from 'node:crypto';
+import { AccountStore } from '../../src/store/account-store.js';
 import { Database } from '../../src/store/database.js';
 
 export interface TestDatabase {
@@ -34,6 +35,7 @@ export async function freshDatabase(): Promise<TestDatabase> {
       await admin.query(`CREATE DATABASE ${TEMPLATE}_new`);
       const migrating = new Database({ url: urlOf(`${TEMPLATE}_new`), pool_size: 2 });
       await migrating.migrate();
+      await new AccountStore(migrating).register(['default']);
       await migrating.close();
       await admin.query(`ALTER DATABASE ${TEMPLATE}_new RENAME TO ${TEMPLATE}`);
     }

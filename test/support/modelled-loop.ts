@@ -6,6 +6,7 @@
 import { paymentFailure, withTask } from '../../src/operation/absorb.js';
 import {
   chooseKey,
+  type KeyChoice,
   effectKey,
   lostCreates,
   type Outcome,
@@ -271,10 +272,16 @@ export class ModelledLoop {
       this.#release(worker, work, decision.kind === 'step' ? null : decision);
       return;
     }
-    this.#intend(worker, work, decision.step);
+    const key = chooseKey(work.pass.attempts, decision.step.name, decision.step.target, this.#now());
+    if (key.kind === 'wait') {
+      this.#release(worker, work, decision);
+      if (this.look_in_ms !== 0) this.look_in_ms = key.ms;
+      return;
+    }
+    this.#intend(worker, work, decision.step, key);
   }
 
-  #intend(worker: number, before: Work, step: Step): void {
+  #intend(worker: number, before: Work, step: Step, choice: Exclude<KeyChoice, { kind: 'wait' }>): void {
     const { facts } = before.pass.operation;
     const marked =
       step.name === 'reserve_inventory'
@@ -285,7 +292,6 @@ export class ModelledLoop {
       this.#now(),
       this.policy,
     );
-    const choice = chooseKey(pass.attempts, step.name, step.target, this.#now());
     const resent = choice.kind === 'resend' ? choice.attempt : null;
     const ordinal = choice.kind === 'resend' ? choice.attempt.ordinal : choice.ordinal;
     const parameters = resent?.parameters ?? { ...step };

@@ -81,6 +81,7 @@ describe('the OpenAPI document', () => {
       'get /v1/operations',
       'get /v1/operations/{operation_id}',
       'get /v1/operations/{operation_id}/attempts',
+      'get /v1/operations/{operation_id}/client_secret',
       'get /v1/operations/{operation_id}/events',
       'get /v1/operations/{operation_id}/plan',
       'patch /v1/operations/{operation_id}',

@@ -14,6 +14,9 @@ import { anAttempt, NOW } from '../support/operations.js';
 const HOUR = 3_600_000;
 const ago = (ms: number): string => new Date(NOW.getTime() - ms).toISOString();
 
+/** Before the wait for another refund key. */
+const LONG_SINCE = new Date(NOW.getTime() - 11_000).toISOString();
+
 const aRefundTry = (patch: Partial<Attempt> = {}): Attempt =>
   anAttempt({ step: 'create_refund', target: 'r1', effect_key: `key-${patch.ordinal ?? 1}`, ...patch });
 const aCreate = (patch: Partial<Attempt> = {}): Attempt =>
@@ -78,7 +81,7 @@ describe('which key the next try uses', () => {
     {
       name: 'a stored answer',
       reason: 'the key can only repeat it',
-      given: [aRefundTry({ outcome: 'unknown', key_spent: true })],
+      given: [aRefundTry({ started_at: LONG_SINCE, outcome: 'unknown', key_spent: true })],
       want: 2,
     },
     {
@@ -91,8 +94,8 @@ describe('which key the next try uses', () => {
       name: 'spent by an answer that came late, after another try',
       reason: 'whichever try it was, the key is spent',
       given: [
-        aRefundTry({ attempt_id: '1', outcome: 'unknown', key_spent: true }),
-        aRefundTry({ attempt_id: '2', outcome: 'not_sent' }),
+        aRefundTry({ attempt_id: '1', started_at: LONG_SINCE, outcome: 'unknown', key_spent: true }),
+        aRefundTry({ attempt_id: '2', started_at: LONG_SINCE, outcome: 'not_sent' }),
       ],
       want: 2,
     },
@@ -141,6 +144,21 @@ describe('which key the next try uses', () => {
     const expected =
       typeof want === 'number' ? { kind: 'fresh', ordinal: want } : { kind: 'resend', attempt: want };
     expect({ reason, choice }).toEqual({ reason, choice: expected });
+  });
+
+  test('another key for a refund waits until the provider’s list can be trusted to show the first', () => {
+    const tries = [aRefundTry({ outcome: 'unknown', key_spent: true })];
+    const choice = (ms: number): unknown =>
+      chooseKey(tries, 'create_refund', tries[0]?.target ?? '', new Date(NOW.getTime() + ms));
+    expect(choice(0)).toEqual({ kind: 'wait', ms: 10_000 });
+    expect(choice(9_000)).toEqual({ kind: 'wait', ms: 1_000 });
+    expect(choice(10_000)).toEqual({ kind: 'fresh', ordinal: 2 });
+    // A definite refusal leaves nothing to wait for.
+    const refused = [aRefundTry({ outcome: 'rejected', key_spent: true })];
+    expect(chooseKey(refused, 'create_refund', refused[0]?.target ?? '', NOW)).toEqual({
+      kind: 'fresh',
+      ordinal: 2,
+    });
   });
 
   test('the life of a key ends before the provider’s 24 hours do', () => {

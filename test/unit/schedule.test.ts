@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { backoff } from '../../src/operation/backoff.js';
-import type { Failure } from '../../src/operation/failure.js';
 import { INITIAL_STATUS } from '../../src/operation/next-status.js';
 import type { Operation, Status } from '../../src/operation/operation.js';
 import { nextLook } from '../../src/operation/schedule.js';
@@ -34,7 +33,7 @@ const order = ({ facts, status, deadline }: Given = {}): Operation =>
     status: { ...INITIAL_STATUS, ...status },
     ...(facts === undefined ? {} : { facts }),
   });
-const failed = (patch: Partial<Failure> = {}, streak = 1): FactsPatch => ({
+const failed = (patch: Partial<NonNullable<FactsPatch['failure']>> = {}, streak = 1): FactsPatch => ({
   failure: { class: 'unknown', code: 'timeout', message: 'why', step: 'cancel_payment', ...patch },
   budget: { generation: 1, streak },
 });
@@ -151,6 +150,43 @@ describe('the next look after a failure', () => {
       given: { facts: failed({}, 1), status: { settled_at: iso(0), phase: 'fulfilled' } },
       decision: { kind: 'wait', reason: 'ProviderUnreachable' },
       want: POLICY.resync_interval_ms,
+    },
+    {
+      name: 'of the reading of a settled record',
+      reason: 'what it was woken for is not seen yet',
+      given: {
+        facts: failed({ step: 'observe_payment' }, 3),
+        status: { settled_at: iso(0), phase: 'fulfilled' },
+      },
+      decision: { kind: 'wait', reason: 'ProviderUnreachable' },
+      want: 2_000,
+    },
+    {
+      name: 'of the reading of a record that waits for a person',
+      reason: 'what it was woken for is not seen yet',
+      given: { facts: failed({ step: 'observe_payment' }, 1), status: attention(0) },
+      decision: { kind: 'wait', reason: 'ProviderUnreachable' },
+      want: 500,
+    },
+    {
+      name: 'of the reading of a settled record, again and again',
+      reason: 'the pauses grow up to the slow turn, and no longer',
+      given: {
+        facts: failed({ step: 'observe_payment' }, 30),
+        status: { settled_at: iso(0), phase: 'fulfilled' },
+      },
+      decision: { kind: 'wait', reason: 'ProviderUnreachable' },
+      want: POLICY.resync_interval_ms / 2,
+    },
+    {
+      name: 'of the reading of a record that is watched no longer',
+      reason: 'a webhook woke it, and that comes once',
+      given: {
+        facts: failed({ step: 'observe_payment' }, 1),
+        status: { settled_at: iso(-400 * DAY), phase: 'fulfilled' },
+      },
+      decision: { kind: 'wait', reason: 'ProviderUnreachable' },
+      want: 500,
     },
   ];
   test.each(rows)('$name: $reason', ({ reason, given, decision, want }) => {

@@ -1,4 +1,5 @@
 /** The stored record as the public JSON; pure. */
+import { withTask } from '../../operation/absorb.js';
 import { refundable } from '../../operation/change.js';
 import { wantedCapture } from '../../operation/next-step.js';
 import type { Operation, Policy } from '../../operation/operation.js';
@@ -68,9 +69,10 @@ function statusOf(record: OperationRecord, policy: Policy): Status {
           },
     retry_budget: {
       limit: policy.retry_limit,
-      used: budget.generation === record.generation ? budget.used : 0,
+      used: budget.generation === record.generation ? Math.max(budget.used, budget.reads) : 0,
     },
-    money_moved: moneyMoved(record),
+    // A step in progress may be moving money at this moment.
+    money_moved: moneyMoved(withTask(record, record.task, new Date(record.updated_at))),
     attention: status.attention === null ? null : { ...status.attention, commands: [] },
   };
 }
@@ -96,17 +98,20 @@ function paymentOf(operation: Operation): Status['payment'] {
 /** A provider captures once: what a captured payment lacks can no longer be captured on it. */
 function shortOf(operation: Operation): number {
   const { payment } = operation.facts;
-  if (payment.state !== 'captured' || operation.wish.cancellation !== null) return 0;
+  if (payment.state !== 'captured' || operation.wish.cancellation !== null || isNotOurs(operation)) return 0;
   return Math.max(0, wantedCapture(operation) - payment.captured);
 }
+
+/** The payment that the caller named is not, or not yet, taken for this order's. */
+const isNotOurs = ({ provider_reference, wish }: Operation): boolean =>
+  provider_reference === null && wish.spec.payment.reference !== null;
 
 /** Whether the customer's money has moved, and how much of it is here now. Doubt is said, not guessed away. */
 function moneyMoved(operation: Operation): Status['money_moved'] {
   const { payment, unresolved } = operation.facts;
   const as_of = payment.observed_at;
-  const neverSeen = as_of === null && operation.wish.spec.payment.reference !== null;
   const inDoubt = unresolved !== null && MOVES_MONEY.has(unresolved.step);
-  if (neverSeen || inDoubt || payment.state === 'processing' || payment.state === 'unknown') {
+  if (isNotOurs(operation) || inDoubt || payment.state === 'processing' || payment.state === 'unknown') {
     return { verdict: 'unknown', amount: null, as_of };
   }
   return payment.captured > 0

@@ -8,6 +8,7 @@ import { NO_FACTS, type Operation, type Policy, type Wish } from '../../operatio
 import { newSpecProblems } from '../../operation/spec-rules.js';
 import type { Spec } from '../../operation/spec.js';
 import type { Bell } from '../../reconciler/bell.js';
+import { transitions } from '../../reconciler/events.js';
 import type { OperationStore } from '../../store/operation-store.js';
 import type { OperationRecord } from '../../store/record.js';
 import type { AmountProblem } from '../dependencies.js';
@@ -115,11 +116,13 @@ export class Writes {
         wish: change.wish,
         generation: record.generation + (change.spec_changed ? 1 : 0),
       };
+      const status = nextStatus(after, asking.now, this.policy);
       const stored = await this.store.changeWish({
         operation_id: operationId,
         resource_version: record.resource_version,
         wish: change.wish,
-        status: nextStatus(after, asking.now, this.policy),
+        status,
+        transitions: transitions(record.status, status),
         spec_changed: change.spec_changed,
         event: { ...change.event, actor: { kind: 'key', name: caller.name } },
       });

@@ -99,6 +99,7 @@ export class StripeProvider implements PaymentProvider {
 
   async find(query: {
     readonly parameters: Parameters;
+    readonly refunds: boolean;
     readonly created_from: string;
     readonly created_to: string;
   }): Promise<Reading<PaymentReading>> {
@@ -116,7 +117,7 @@ export class StripeProvider implements PaymentProvider {
     if (!found.ok) return unknown(found);
     return found.value === null
       ? { kind: 'absent' }
-      : this.observe({ reference: found.value.id, refunds: false });
+      : this.observe({ reference: found.value.id, refunds: query.refunds });
   }
 
   async apply(call: PaymentCall): Promise<Outcome> {
