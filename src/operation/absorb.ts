@@ -275,12 +275,12 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
 
 /** The last confirmation that a reading proves to have been answered, whatever became of its own answer. */
 function answeredAfter({ payment: before, unresolved }: Facts, reading: PaymentReading): number {
-  // Any state but `created` proves that one was answered: ours, or the front end's.
-  const known =
-    reading.state === 'created' ? before.answered_confirmation : Math.max(1, before.answered_confirmation);
+  // Any state but `created` proves that one was answered, ours or the front end's; a word that we do not know, nothing.
+  const silent = reading.state === 'created' || reading.state === 'unknown';
+  const known = silent ? before.answered_confirmation : Math.max(1, before.answered_confirmation);
   // From these states nothing but a confirmation leads away. Awaiting the customer is none: they move it, too.
   const still = before.state === 'created' || before.state === 'failed';
-  if (!still || unresolved?.step !== 'confirm_payment') return known;
+  if (silent || !still || unresolved?.step !== 'confirm_payment') return known;
   const askedAgain = before.charge !== undefined && reading.charge !== before.charge;
   return reading.state !== before.state || askedAgain
     ? Math.max(known, confirmationOf(unresolved.target))

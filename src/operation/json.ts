@@ -18,13 +18,16 @@ export function sameJson(a: unknown, b: unknown): boolean {
   return a === b;
 }
 
-/** RFC 7396, section 2: objects are merged, null removes a member, everything else replaces. */
+/**
+ * RFC 7396: objects are merged, everything else replaces. A null stays as null, so that the schema of the result refuses
+ * it where a member may not be empty: a client that sends null for what it does not know must not reset a member that
+ * decides about money.
+ */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const merged = new Map(isObject(target) ? Object.entries(target) : []);
   for (const [member, value] of Object.entries(patch)) {
-    if (value === null) merged.delete(member);
-    else merged.set(member, mergePatch(merged.get(member), value));
+    merged.set(member, mergePatch(merged.get(member), value));
   }
   // fromEntries defines members and so cannot reach a prototype, whatever they are called.
   return Object.fromEntries(merged);

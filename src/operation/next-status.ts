@@ -19,8 +19,16 @@ export const INITIAL_STATUS: Status = {
   observed_version: 0,
 };
 
-/** `operation.status` is the former status: since-times are carried over where nothing changed. */
-export function nextStatus(operation: Operation, now: Date, policy: Policy): Status {
+/**
+ * `operation.status` is the former status: since-times are carried over where nothing changed. `evaluated`: the spec
+ * generation that a pass has evaluated last; only a pass raises it.
+ */
+export function nextStatus(
+  operation: Operation,
+  now: Date,
+  policy: Policy,
+  evaluated: number = operation.status.observed_version,
+): Status {
   const at = now.toISOString();
   const before = operation.status;
   const decision = nextStep(operation, ALL_SEEN, now, policy);
@@ -31,12 +39,12 @@ export function nextStatus(operation: Operation, now: Date, policy: Policy): Sta
   return {
     phase,
     condition: reason,
-    conditions: conditionsOf(operation, reason, decision, at),
+    conditions: conditionsOf(operation, reason, decision, at, evaluated),
     finalizers: finalizersOf(operation, at, policy),
     cancelled_at: cancelled ? (before.cancelled_at ?? at) : null,
     attention: attentionOf(operation, decision, at),
     settled_at: isSettled(operation, phase) ? (before.settled_at ?? at) : null,
-    observed_version: before.observed_version,
+    observed_version: evaluated,
   };
 }
 
@@ -127,7 +135,13 @@ function headline(operation: Operation, goal: Goal, phase: Phase, decision: Deci
   return phase === 'fulfilled' ? 'Fulfilled' : 'Authorized';
 }
 
-function conditionsOf(operation: Operation, reason: Reason, decision: Decision, at: string): Condition[] {
+function conditionsOf(
+  operation: Operation,
+  reason: Reason,
+  decision: Decision,
+  at: string,
+  evaluated: number,
+): Condition[] {
   const { facts } = operation;
   const doubt = facts.unresolved !== null;
   const unread = facts.failure?.step === 'observe_payment' || facts.failure?.step === 'observe_inventory';
@@ -135,12 +149,12 @@ function conditionsOf(operation: Operation, reason: Reason, decision: Decision, 
     decision.kind === 'person' ? decision.message : (facts.failure?.message ?? REASONS[reason].meaning);
   const ready: Condition['status'] = doubt ? 'Unknown' : decision.kind === 'agreed' ? 'True' : 'False';
   const synced: Condition =
-    doubt || unread
-      ? condition('Synced', 'Unknown', reason, message, operation, at)
+    doubt || unread || (evaluated === 0 && facts.failure === null)
+      ? condition('Synced', 'Unknown', reason, message, operation, at, evaluated)
       : facts.failure === null
-        ? condition('Synced', 'True', 'Observed', REASONS.Observed.meaning, operation, at)
-        : condition('Synced', 'False', reason, message, operation, at);
-  return [synced, condition('Ready', ready, reason, message, operation, at)];
+        ? condition('Synced', 'True', 'Observed', REASONS.Observed.meaning, operation, at, evaluated)
+        : condition('Synced', 'False', reason, message, operation, at, evaluated);
+  return [synced, condition('Ready', ready, reason, message, operation, at, evaluated)];
 }
 
 function condition(
@@ -150,10 +164,11 @@ function condition(
   message: string,
   operation: Operation,
   at: string,
+  evaluated: number,
 ): Condition {
   const before = operation.status.conditions.find((other) => other.type === type);
   const since = before?.status === status && before.reason === reason ? before.since : at;
-  return { type, status, reason, message, since, observed_version: operation.generation };
+  return { type, status, reason, message, since, observed_version: evaluated };
 }
 
 /** Each holds cancellation open until an observed fact removes it. */

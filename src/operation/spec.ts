@@ -55,7 +55,10 @@ const uniqueSkus = (lines: readonly Line[]): boolean =>
   new Set(lines.map((l) => l.sku)).size === lines.length;
 
 /** A provider's id as a caller may hand it in; the adapter checks that it exists and belongs here. */
-const ProviderId = z.string().regex(/^[A-Za-z0-9_-]{1,255}$/, { error: 'must be an id of the provider' });
+const ProviderId = z
+  .string()
+  // It begins with a letter, so that the number of a card is never taken for one, stored and sent.
+  .regex(/^[A-Za-z][A-Za-z0-9_-]{0,254}$/, { error: 'must be an id of the provider' });
 
 const HttpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(2048);
 

@@ -133,7 +133,7 @@ export function withOutcome(pass: Pass, step: Step, attempt: Attempt, outcome: O
 
 /** The status that follows from what is known now, with the events that tell of its changes. */
 export function withStatus(pass: Pass, now: Date, policy: Policy): Pass {
-  const status = { ...nextStatus(pass.operation, now, policy), observed_version: pass.operation.generation };
+  const status = nextStatus(pass.operation, now, policy, pass.operation.generation);
   return {
     ...pass,
     operation: { ...pass.operation, status },

@@ -656,6 +656,15 @@ describe('a step in progress', () => {
   });
 });
 
+describe('a word that this version does not know', () => {
+  test('proves nothing about a confirmation, so that it is asked for once the word is known again', () => {
+    const unknown = absorbObservation(waiting(), sees({ state: 'unknown', provider_status: 'pondering' }));
+    expect(unknown.facts.payment.answered_confirmation).toBe(0);
+    const known = absorbObservation({ ...waiting(), ...unknown }, sees({ state: 'created' }));
+    expect(known.facts.payment.answered_confirmation).toBe(0);
+  });
+});
+
 describe('whether an effect was seen', () => {
   const changed = aWish(aSpec({ lines: [{ sku: 'tea-500', quantity: 3 }] }));
   const rows: { name: string; step: Step; given: Operation; want: boolean; at?: string }[] = [

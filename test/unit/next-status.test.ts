@@ -505,8 +505,13 @@ describe('what keeps it from converging', () => {
 });
 
 describe('conditions', () => {
+  test('say nothing of a reading before there was one', () => {
+    const [synced] = nextStatus(order({}), NOW, POLICY).conditions;
+    expect(synced).toMatchObject({ type: 'Synced', status: 'Unknown', observed_version: 0 });
+  });
+
   test('say what was observed and whether it is what is wanted', () => {
-    const status = nextStatus(order({ payment: payment('captured'), inventory: committed }), NOW, POLICY);
+    const status = nextStatus(order({ payment: payment('captured'), inventory: committed }), NOW, POLICY, 1);
     expect(status.conditions).toEqual([
       {
         type: 'Synced',
@@ -561,7 +566,7 @@ describe('since when', () => {
   });
 
   test('another reason begins anew', () => {
-    const before = nextStatus(order({ payment: payment('captured', { captured: 1 }) }), NOW, POLICY);
+    const before = nextStatus(order({ payment: payment('captured', { captured: 1 }) }), NOW, POLICY, 1);
     const after = nextStatus(
       order({ payment: payment('captured', { captured: 99_999 }), inventory: reserved, before }),
       LATER,

@@ -41,9 +41,9 @@ describe('what may change', () => {
     { name: 'deadline', given: fresh, body: { payment_deadline: '2026-08-27T00:00:00+02:00' } },
     { name: 'refunds, appended', given: captured, body: { refunds: [{ refund_id: 'r1', amount: 10_000 }] } },
     {
-      name: 'null: back to the default',
-      given: anOrder({ spec: { desired: 'authorized' } }),
-      body: { desired: null },
+      name: 'null, where a member may be empty',
+      given: anOrder({ spec: { payment_deadline: '2026-08-27T00:00:00.000Z' } }),
+      body: { payment_deadline: null },
     },
     {
       name: 'amount while a manual payment is in process',
@@ -262,6 +262,9 @@ describe('what results must be a spec', () => {
     ['an unknown member', { amonut: 1 }, ['/amonut']],
     ['an unknown member below', { payment: { 'a/b~c': 1 } }, ['/payment/a~1b~0c']],
     ['a member that is needed taken away', { amount: null }, ['/amount']],
+    ['a default asked for by null', { desired: null }, ['/desired']],
+    ['a default inside asked for by null', { payment: { capture: null } }, ['/payment/capture']],
+    ['an unknown member as null', { foo: null }, ['/foo']],
     ['half an amount taken away', { amount: { currency: null } }, ['/amount/currency']],
     ['a fraction', { amount: { value: 1.5 } }, ['/amount/value']],
     ['zero', { amount: { value: 0 } }, ['/amount/value']],
@@ -276,23 +279,23 @@ describe('what results must be a spec', () => {
 });
 
 describe('mergePatch', () => {
-  // The examples of RFC 7396, appendix A.
+  // The examples of RFC 7396, appendix A, but for null: it stays, and the schema judges it.
   test.each([
     ['{"a":"b"}', '{"a":"c"}', '{"a":"c"}'],
     ['{"a":"b"}', '{"b":"c"}', '{"a":"b","b":"c"}'],
-    ['{"a":"b"}', '{"a":null}', '{}'],
-    ['{"a":"b","b":"c"}', '{"a":null}', '{"b":"c"}'],
+    ['{"a":"b"}', '{"a":null}', '{"a":null}'],
+    ['{"a":"b","b":"c"}', '{"a":null}', '{"a":null,"b":"c"}'],
     ['{"a":["b"]}', '{"a":"c"}', '{"a":"c"}'],
     ['{"a":"c"}', '{"a":["b"]}', '{"a":["b"]}'],
-    ['{"a":{"b":"c"}}', '{"a":{"b":"d","c":null}}', '{"a":{"b":"d"}}'],
+    ['{"a":{"b":"c"}}', '{"a":{"b":"d","c":null}}', '{"a":{"b":"d","c":null}}'],
     ['{"a":[{"b":"c"}]}', '{"a":[1]}', '{"a":[1]}'],
     ['["a","b"]', '["c","d"]', '["c","d"]'],
     ['{"a":"b"}', '["c"]', '["c"]'],
     ['{"a":"foo"}', 'null', 'null'],
     ['{"a":"foo"}', '"bar"', '"bar"'],
     ['{"e":null}', '{"a":1}', '{"e":null,"a":1}'],
-    ['[1,2]', '{"a":"b","c":null}', '{"a":"b"}'],
-    ['{}', '{"a":{"bb":{"ccc":null}}}', '{"a":{"bb":{}}}'],
+    ['[1,2]', '{"a":"b","c":null}', '{"a":"b","c":null}'],
+    ['{}', '{"a":{"bb":{"ccc":null}}}', '{"a":{"bb":{"ccc":null}}}'],
   ])('%s + %s = %s', (target, change, want) => {
     expect(mergePatch(JSON.parse(target), JSON.parse(change))).toEqual(JSON.parse(want));
   });

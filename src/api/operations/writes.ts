@@ -20,7 +20,7 @@ import { ACCOUNTS, AMOUNT_PROBLEM, BELL, CLOCK, POLICY, STORE } from '../tokens.
 import { inexactAmounts } from './exact-amounts.js';
 
 /** Each lost race means that somebody else's write went through; so many in a row is a storm on one order. */
-const MOST_TRIES = 20;
+const MOST_TRIES = 100;
 /** Spreads the losers of a race a little, from the third try on. */
 const JITTER_MS = 10;
 

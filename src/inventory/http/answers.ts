@@ -153,7 +153,7 @@ function otherwise(got: Answer): Outcome {
 /** No route, no permission, another kind of server: somebody has to repair the set-up. */
 const SETUP_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405]);
 /** Client errors that do not say whether the request was carried out. */
-const INDETERMINATE_STATUSES: ReadonlySet<number> = new Set([408, 409, 424, 425, 499]);
+const INDETERMINATE_STATUSES: ReadonlySet<number> = new Set([408, 409, 423, 424, 425, 499]);
 
 function commonFailure({ status, body, retry_after_ms }: Answer): Failure {
   const message = `The warehouse answered HTTP ${status}${wordsIn(body) === null ? '' : `: ${wordsIn(body)}`}.`;
