@@ -89,11 +89,11 @@ WITH probes AS (
   RETURNING account, granted
 ), metered AS (
   UPDATE provider_accounts a
-  SET granted = least($1, floor(m.saved)), tokens = m.saved - least($1, floor(m.saved)), tokens_at = now()
+  SET granted = least($1, floor(m.saved)), tokens = m.saved - least($1, floor(m.saved)), tokens_at = greatest(b.tokens_at, now())
   FROM (SELECT * FROM provider_accounts WHERE rate IS NOT NULL ORDER BY account FOR UPDATE) b, LATERAL (
     SELECT least($5::float8, b.rate * power(2, least(30, extract(epoch FROM now() - b.rate_since) / 10))) AS rate
   ) r, LATERAL (
-    SELECT least(greatest(1, r.rate / 4), b.tokens + r.rate * extract(epoch FROM now() - b.tokens_at)) AS saved
+    SELECT least(greatest(1, r.rate / 4), b.tokens + r.rate * greatest(0, extract(epoch FROM now() - b.tokens_at))) AS saved
   ) m
   WHERE a.account = b.account AND a.breaker = 'closed' AND a.rate IS NOT NULL
     AND (a.throttled_until IS NULL OR a.throttled_until <= now())

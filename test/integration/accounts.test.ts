@@ -186,6 +186,38 @@ describe('an account in trouble', () => {
     expect((await world.get('sound')).status.phase).toBe('fulfilled');
   }, 60_000);
 
+  /** Limits an account as a throttle long ago would have. */
+  const meter = (account: string, rate: number, tokens: number): Promise<unknown> =>
+    world.db.database.query(
+      `UPDATE provider_accounts SET rate = $2, rate_since = now(), tokens = $3, tokens_at = now() WHERE account = $1`,
+      [account, rate, tokens],
+    );
+  const claim = async (
+    limit: number,
+    worker_: string,
+  ): Promise<{ claims: { record: { operation_id: string } }[]; drained: string[] }> =>
+    world.passes.claim(limit, worker_, 60_000, 40);
+
+  test('claims at the same moment share what a limited account may bear', async () => {
+    for (const name of ids('shared', 60)) await world.create(name);
+    await meter('default', 40, 10);
+    const claims = await Promise.all(ids('worker', 8).map((name) => claim(20, name)));
+    // Ten were saved up; some more come in while the claims wait for each other.
+    const begun = claims.flatMap((one) => one.claims).length;
+    expect(begun).toBeGreaterThanOrEqual(10);
+    expect(begun).toBeLessThanOrEqual(20);
+  });
+
+  test('a limit is kept while orders wait, although another account filled the batch', async () => {
+    await store.register(['busy']);
+    for (const name of ids('ahead', 10)) await world.create(name, aSpec({ order_id: name }), 'busy');
+    for (const name of ids('behind', 30)) await world.create(name);
+    await meter('default', 20, 5);
+    const { claims, drained } = await claim(10, 'worker');
+    expect(claims).toHaveLength(10);
+    expect(drained).toEqual([]);
+  });
+
   test('reports of many workers at once are one outage', async () => {
     const results = await Promise.all(
       ids('op', 30).map((operation) => store.trouble('default', operation, 'no answer')),

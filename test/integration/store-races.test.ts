@@ -257,6 +257,30 @@ describe('conditional writes', () => {
     expect(record.wish.cancellation).not.toBeNull();
   });
 
+  test('status: a refused intent does not put the status of an older wish over a newer one', async () => {
+    const claim = await claimed();
+    // Another try of the customer, for instance: a newer wish under the same generation.
+    const newer = {
+      ...change(claim.record),
+      wish: { ...claim.record.wish, confirmation: 2 },
+      spec_changed: false,
+    };
+    await store.changeWish({ ...newer, status: { ...claim.record.status, phase: 'payment_pending' } });
+    const stale = { ...claim.record.status, phase: 'payment_failed' } as const;
+    const told = [
+      { type: 'phase_changed', actor: { kind: 'system', name: 'reconciler' } as const, message: 'untrue' },
+    ];
+    const [refused] = await passes.record([
+      intends(claim, { status: stale, changed: true, transitions: told }),
+    ]);
+    expect(refused?.attempt).toBeNull();
+    await passes.record([entry(claim, { status: stale, changed: true, transitions: told })]);
+
+    expect((await get(claim)).status.phase).toBe('payment_pending');
+    const events = await store.events(claim.record.operation_id);
+    expect(events.map((event) => event.message)).not.toContain('untrue');
+  });
+
   test('wish: loses against a write that came first, and changes nothing', async () => {
     const claim = await claimed();
     await passes.record([entry(claim, { changed: true })]);
