@@ -8,7 +8,7 @@ import {
   type Resolution,
 } from './attempt.js';
 import { isLasting, NOT_FOUND, spendsBudget, type Failure } from './failure.js';
-import { isOutdated, sameLines } from './next-step.js';
+import { isOutdated, sameLines, updateTarget } from './next-step.js';
 import type { Budget, Facts, InventoryFacts, Operation, PaymentFacts, RefundFact } from './operation.js';
 import type { Observation, PaymentReading, RefundReading, ReservationReading } from './observation.js';
 import { heldAtProvider } from './refund.js';
@@ -402,7 +402,8 @@ export function effectSeen(
     case 'create_payment':
       return reference !== null;
     case 'update_payment':
-      return MOVED_ON.has(state) || !isOutdated(facts.payment, operation.wish);
+      // One to former terms is not refuted by the present ones: it may still be on its way.
+      return MOVED_ON.has(state) || isUpToDate(effect, facts, reference, operation);
     case 'confirm_payment':
       return MOVED_ON.has(state) || facts.payment.answered_confirmation >= confirmationOf(effect.target);
     case 'capture_payment':
@@ -442,17 +443,32 @@ export function resolutionOf(
   operation: Operation,
 ): Resolution | null {
   if (!effectSeen(attempt, facts, reference, operation)) return null;
-  return isShown(attempt, facts) ? 'effect_observed' : 'overtaken';
+  return isShown(attempt, facts, reference, operation) ? 'effect_observed' : 'overtaken';
 }
 
+/** The terms of the payment are those of this update, which are the ones that are wanted. */
+const isUpToDate = (
+  update: Pick<Attempt, 'target'>,
+  facts: Facts,
+  reference: string | null,
+  operation: Operation,
+): boolean =>
+  update.target === updateTarget(reference ?? '', operation) && !isOutdated(facts.payment, operation.wish);
+
 /** Whether the world, as it was seen, is as the effect leaves it. */
-function isShown(effect: Pick<Attempt, 'step' | 'target'>, facts: Facts): boolean {
+function isShown(
+  effect: Pick<Attempt, 'step' | 'target'>,
+  facts: Facts,
+  reference: string | null,
+  operation: Operation,
+): boolean {
   const { state } = facts.payment;
   const stock = facts.inventory.state;
   switch (effect.step) {
     case 'create_payment':
-    case 'update_payment':
       return true;
+    case 'update_payment':
+      return isUpToDate(effect, facts, reference, operation);
     case 'confirm_payment':
       return state !== 'canceled';
     case 'capture_payment':

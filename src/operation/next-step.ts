@@ -141,6 +141,10 @@ function captureDiffers({ capture, answered_confirmation }: PaymentFacts, wish: 
 export const isOutdated = (payment: PaymentFacts, wish: Wish): boolean =>
   amountDiffers(payment, wish.spec) || captureDiffers(payment, wish);
 
+/** Of the update to what is wanted now. */
+export const updateTarget = (reference: string, { generation }: Operation): string =>
+  `${reference}/${generation}`;
+
 const needsStock = (operation: Operation, policy: Policy): boolean =>
   policy.inventory && operation.wish.spec.lines.length > 0;
 
@@ -231,11 +235,23 @@ function askForMoney(operation: Operation): Decision {
   const { payment } = facts;
   const { amount } = wish.spec;
   const reference = referenceOf(operation);
+  const target = updateTarget(reference, operation);
+  const doubt = facts.unresolved;
+  // An update to former terms that may still be on its way would change the payment again, at the worst just before it
+  // is confirmed. Under its own key it happens now or never: what was sent then is sent once more, and then what is wanted.
+  if (doubt?.step === 'update_payment' && doubt.target !== target) {
+    return step('CreatingPayment', {
+      name: 'update_payment',
+      target: doubt.target,
+      reference,
+      currency: amount.currency,
+    });
+  }
   // Whoever confirms, and be it the customer who was asked already: money is not to come on terms of former days.
   if (isOutdated(payment, wish)) {
     return step('CreatingPayment', {
       name: 'update_payment',
-      target: `${reference}/${operation.generation}`,
+      target,
       reference,
       currency: amount.currency,
       ...(amountDiffers(payment, wish.spec) ? { amount: amount.value } : {}),

@@ -5,10 +5,11 @@ import {
   absorbOutcome,
   effectSeen,
   paymentFailure,
+  resolutionOf,
   withTask,
   type Known,
 } from '../../src/operation/absorb.js';
-import type { Attempt, Outcome } from '../../src/operation/attempt.js';
+import type { Attempt, Outcome, Resolution } from '../../src/operation/attempt.js';
 import type { Failure, FailureClass } from '../../src/operation/failure.js';
 import type { Observation, PaymentReading, RefundReading } from '../../src/operation/observation.js';
 import type { Operation } from '../../src/operation/operation.js';
@@ -684,6 +685,12 @@ describe('whether an effect was seen', () => {
       want: false,
     },
     {
+      name: 'an update to former terms, while the present ones are there',
+      step: { ...update, target: 'pi_1/0' },
+      given: waiting(),
+      want: false,
+    },
+    {
       name: 'an update that is overtaken by the money',
       step: update,
       given: waiting({ facts: { payment: { state: 'authorized', amount: 1 } } }),
@@ -799,5 +806,31 @@ describe('whether an effect was seen', () => {
   test.each(rows)('$name', ({ step, given, want }) => {
     const attempt = anAttempt({ step: step.name, target: step.target });
     expect(effectSeen(attempt, given.facts, given.provider_reference, given)).toBe(want);
+  });
+
+  const told: { name: string; step: Step; given: Operation; want: Resolution | null }[] = [
+    {
+      name: 'the payment is there, whatever its terms',
+      step: create,
+      given: paid({ generation: 2 }),
+      want: 'effect_observed',
+    },
+    { name: 'the terms are those of the update', step: update, given: waiting(), want: 'effect_observed' },
+    {
+      name: 'the money came on other terms than those of the update',
+      step: { ...update, target: 'pi_1/0' },
+      given: paid(),
+      want: 'overtaken',
+    },
+    {
+      name: 'the payment was canceled instead of captured',
+      step: capture,
+      given: paid({ facts: { payment: { state: 'canceled' } } }),
+      want: 'overtaken',
+    },
+  ];
+  test.each(told)('is told: $name', ({ step, given, want }) => {
+    const attempt = anAttempt({ step: step.name, target: step.target });
+    expect(resolutionOf(attempt, given.facts, given.provider_reference, given)).toBe(want);
   });
 });

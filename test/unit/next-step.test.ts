@@ -196,6 +196,17 @@ describe('towards fulfilled', () => {
       want: { name: 'update_payment', target: 'pi_1/3', amount: 12_900 },
     },
     {
+      name: 'created, an update to former terms is in doubt',
+      reason: 'it may still arrive and change what is confirmed: under its own key it happens now or never',
+      given: {
+        payment: payment('created'),
+        inventory: reserved,
+        generation: 3,
+        unresolved: { step: 'update_payment', target: 'pi_1/2', since: NOW.toISOString() },
+      },
+      want: { name: 'update_payment', target: 'pi_1/2' },
+    },
+    {
       name: 'created with another capture mode',
       reason: 'an automatic payment would take what is only to be authorized',
       given: { payment: payment('created'), inventory: reserved, spec: { desired: 'authorized' } },
