@@ -251,7 +251,10 @@ async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): P
     transitions: pass.transitions,
     next,
   };
-  const [recorded] = await persistently(() => loop.store.record([entry]), loop);
+  const [recorded] = await persistently(
+    (again) => (again ? loop.store.recordAgain(entry) : loop.store.record([entry])),
+    loop,
+  );
   if (recorded === undefined) throw new Error('the store returned no result for an entry');
   if (!recorded.held) {
     loop.log.warn(
@@ -263,14 +266,14 @@ async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): P
   return recorded;
 }
 
-/** Repeating is harmless: an attempt is completed once, and facts are written under the fencing token. */
+/** A statement that failed may have been carried out; it is told when it is asked `again`. */
 async function persistently<Result>(
-  statement: () => Promise<Result>,
+  statement: (again: boolean) => Promise<Result>,
   loop: LoopDependencies,
 ): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await statement();
+      return await statement(tries > 1);
     } catch (error) {
       if (tries === RECORD_TRIES) throw error;
       loop.log.warn({ error: String(error), tries }, 'a write failed and is repeated');

@@ -213,6 +213,15 @@ SELECT other.operation_id FROM order_operations o
 JOIN order_operations other ON other.account = o.account AND other.provider_reference = $2 AND other.id <> o.id
 WHERE o.id = $1`;
 
+/** The open try of an intent that was recorded under this lease although its answer did not come back. */
+const BEGUN = `
+SELECT i."row", o.wake <> o.claimed_wake AS woken, to_json(a.*) AS attempt
+FROM json_to_recordset($1::json) AS i(
+    "row" bigint, worker text, fencing_token bigint, effect_key text, attempt_id bigint)
+  JOIN order_operations o ON o.id = i."row" AND o.fencing_token = i.fencing_token AND o.lease_holder = i.worker
+  JOIN operation_attempts a ON a.operation = o.id AND a.fencing_token = i.fencing_token
+    AND a.effect_key = i.effect_key AND a.completed_at IS NULL AND a.attempt_id IS DISTINCT FROM i.attempt_id`;
+
 const WAKE = `
 UPDATE order_operations SET wake = wake + 1, next_attempt_at = now() WHERE id = ANY ($1::bigint[])`;
 
@@ -268,6 +277,28 @@ export class PassStore {
         attempt: row?.attempt == null ? null : toAttempt(row.attempt),
       };
     });
+  }
+
+  /**
+   * The same entry after a try whose result is not known. When that one was committed, its intent stands, and the
+   * timeline is not told a second time what it was told already.
+   */
+  async recordAgain(entry: Entry): Promise<Recorded[]> {
+    const { row, worker, fencing_token, completed, next } = entry;
+    if (next.kind === 'intent') {
+      const { effect_key } = next.intent;
+      const [begun] = await this.#database.query<{ woken: boolean; attempt: OperationAttemptRow }>(BEGUN, [
+        JSON.stringify([
+          { row, worker, fencing_token, effect_key, attempt_id: completed?.attempt_id ?? null },
+        ]),
+      ]);
+      if (begun !== undefined) {
+        const { woken, attempt } = begun;
+        const resource_version = entry.resource_version + 1;
+        return [{ held: true, woken, resource_version, attempt: toAttempt(attempt) }];
+      }
+    }
+    return this.record([entry]);
   }
 
   /** Records an adopted payment as the row's own. Null, or the key of the operation that has it already. */
