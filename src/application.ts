@@ -27,6 +27,7 @@ import { PostgresOperationStore } from './store/postgres-operation-store.js';
 import { collectStatistics } from './store/statistics.js';
 import type { Logger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
+import { within } from './within.js';
 
 /** A plain order takes a create and a confirm; one that is resumed takes a reading as well. */
 const REQUESTS_PER_PASS = 3;
@@ -78,9 +79,9 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   const readiness: Readiness = {
     async check() {
       const [postgres, schema, redis] = await Promise.all([
-        within(database.query('SELECT 1').then(() => 'ok')),
-        within(database.pendingMigrations().then((pending) => (pending.length === 0 ? 'ok' : 'behind'))),
-        within(backend.ping().then(() => 'ok')),
+        answerOf(database.query('SELECT 1').then(() => 'ok')),
+        answerOf(database.pendingMigrations().then((pending) => (pending.length === 0 ? 'ok' : 'behind'))),
+        answerOf(backend.ping().then(() => 'ok')),
       ]);
       // The API stores wishes without the queue; a worker without it is late, which its operator should see.
       const ready = !draining && postgres === 'ok' && schema === 'ok' && (!worker || redis === 'ok');
@@ -115,8 +116,8 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       draining = true;
       await started;
       // The API answers what it has begun while passes finish their calls; then nobody uses the connections.
-      await Promise.all([api.close(), sweep?.drain(), within(clockWork?.close() ?? Promise.resolve(''))]);
-      await within(queue.close());
+      await Promise.all([api.close(), sweep?.drain(), answerOf(clockWork?.close() ?? Promise.resolve(''))]);
+      await answerOf(queue.close());
       await backend.close();
       await database.close();
     },
@@ -236,16 +237,5 @@ function nearBell(sweep: Sweep, far: Bell, logger: Logger): Bell {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The answer, or `away` when it does not come in time. */
-async function within(answer: Promise<unknown>): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve('away'), PROBE_PATIENCE_MS);
-  });
-  try {
-    return String(await Promise.race([answer, late]));
-  } catch {
-    return 'away';
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const answerOf = (answer: Promise<unknown>): Promise<string> =>
+  within(PROBE_PATIENCE_MS, answer).then(String, () => 'away');

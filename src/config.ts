@@ -1,12 +1,7 @@
 /** The only reader of the environment: one schema, all errors at once. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-
-/** What an operation belongs to that names no account. */
-export const DEFAULT_ACCOUNT = 'default';
-
-/** As it may stand in a URL and in a metric's label. */
-const AccountName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, { error: 'is no account name' });
+import { Account, DEFAULT_ACCOUNT } from './operation/spec.js';
 
 export const SCOPES = ['checkout', 'support', 'support_lead', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -117,7 +112,7 @@ const AccountConfig = z.strictObject({
   base: url('http:', 'https:').optional(),
 });
 export type AccountConfig = z.infer<typeof AccountConfig>;
-const AccountsFile = z.record(AccountName, AccountConfig);
+const AccountsFile = z.record(Account, AccountConfig);
 
 export type Config = z.infer<typeof Environment> & {
   readonly LEASE_MS: number;

@@ -55,7 +55,6 @@ async function run(): Promise<void> {
   await starting;
 }
 
-/** An error that nobody caught means that this process no longer knows its own state: it ends, and another reads. */
 const [command, ...rest] = process.argv.slice(2);
 if ((command !== undefined && command !== 'migrate') || rest.length > 0) {
   process.stderr.write('usage: node . [migrate]\n');

@@ -8,11 +8,12 @@ import {
   type Resolution,
 } from './attempt.js';
 import { isLasting, NOT_FOUND, spendsBudget, type Failure } from './failure.js';
-import { isOutdated, sameLines, updateTarget } from './next-step.js';
+import { isOutdated, updateTarget } from './next-step.js';
 import type { Budget, Facts, InventoryFacts, Operation, PaymentFacts, RefundFact } from './operation.js';
 import type { Observation, PaymentReading, RefundReading, ReservationReading } from './observation.js';
 import { heldAtProvider } from './refund.js';
-import type { Step } from './step.js';
+import { sameLines } from './spec.js';
+import { isOfInventory, isReading, type Reader, type Step } from './step.js';
 
 /** What a pass knows now: facts, and the payment's identity once it is known. */
 export interface Known {
@@ -87,9 +88,10 @@ export function absorbOutcome(operation: Operation, step: Step, outcome: Outcome
     };
     facts = { ...facts, inventory: withReservation(facts.inventory, reservation, at) };
   }
-  if (step.name === 'reserve_inventory' && outcome.kind === 'declined') {
-    const inventory = { ...facts.inventory, refused_generation: operation.generation };
-    facts = { ...facts, inventory };
+  if (step.name === 'reserve_inventory') {
+    const refused = outcome.kind === 'declined' ? { refused_generation: operation.generation } : {};
+    // A reservation may exist under our key from now on, whatever came back.
+    facts = { ...facts, inventory: { ...facts.inventory, requested: true, ...refused } };
   }
   if (
     step.name === 'confirm_payment' &&
@@ -203,13 +205,11 @@ const freshBudget = (operation: Operation): Budget => ({
   streak: 0,
 });
 
-type Reader = 'observe_payment' | 'observe_inventory';
-
 function spend(operation: Operation, budget: Budget, failure: Failure, on: StepName | Reader): Budget {
   const current = budget.generation === operation.generation ? budget : freshBudget(operation);
   const cost = spendsBudget(failure) ? 1 : 0;
   const streak = current.streak + 1;
-  if (on === 'observe_payment' || on === 'observe_inventory') {
+  if (isReading(on)) {
     return { ...current, reads: current.reads + cost, streak };
   }
   const { used, rejections } = current.step === on ? current : { used: 0, rejections: 0 };
@@ -230,7 +230,7 @@ function withReadFailure(
 ): Facts {
   if (failure !== null) {
     const { failure: known } = facts;
-    const stays = known !== null && !known.step.startsWith('observe_') && isLasting(known);
+    const stays = known !== null && !isReading(known.step) && isLasting(known);
     return {
       ...facts,
       failure: stays ? known : { ...failure, step: reading },
@@ -293,7 +293,7 @@ const confirmationOf = (target: string): number => Number(target.split('/').at(-
 function withProgress(operation: Operation, facts: Facts): Facts {
   if (!moved(operation, facts)) return facts;
   const { failure } = facts;
-  const movedThere = failure?.step.endsWith('_inventory') === true ? stockMoved : moneyMoved;
+  const movedThere = failure !== null && isOfInventory(failure.step) ? stockMoved : moneyMoved;
   const stays = failure !== null && isLasting(failure) && !movedThere(operation.facts, facts);
   return { ...facts, failure: stays ? failure : null, budget: freshBudget(operation) };
 }

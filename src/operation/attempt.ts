@@ -7,6 +7,7 @@ import {
   type RefundReading,
   type ReservationReading,
 } from './observation.js';
+import { isOfInventory } from './step.js';
 
 export const STEPS = [
   'reserve_inventory',
@@ -155,7 +156,7 @@ export function isFinal(answer: Pick<Attempt, 'step' | 'outcome' | 'key_spent'>)
       return true;
     case 'rejected':
       // The warehouse has no keys: its refusal tells how the reservation stands.
-      return answer.key_spent || answer.step.endsWith('_inventory');
+      return answer.key_spent || isOfInventory(answer.step);
     case 'not_sent':
     case 'unknown':
     case null:

@@ -19,6 +19,20 @@ export function paymentDeadline(operation: Operation, policy: Policy): number {
     : Date.parse(operation.created_at) + policy.payment_deadline_ms;
 }
 
+/**
+ * The moment at which time alone changes what is to be done, as a time stamp in milliseconds; it may have passed. Null
+ * when there is none.
+ */
+export function deadlineOf(operation: Operation, policy: Policy): number | null {
+  const { state, capture_before } = operation.facts.payment;
+  if (operation.wish.cancellation !== null) return null;
+  if (state === 'authorized') return capture_before === null ? null : Date.parse(capture_before);
+  // Canceled elsewhere, it is given up at its deadline like one that was never paid.
+  return MONEY_MAY_BE_HERE.has(state) || authorizationLapsed(operation)
+    ? null
+    : paymentDeadline(operation, policy);
+}
+
 /** The provider's own words for an authorization that lapsed; both are in use. */
 const LAPSED = new Set(['expired', 'automatic']);
 

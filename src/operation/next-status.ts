@@ -1,11 +1,11 @@
 /** Bookkeeping: what a reader sees, derived from wish and facts wherever either is written. Pure and total. */
 import type { FailureClass } from './failure.js';
-import { goalOf, type Goal } from './goal.js';
+import { deadlineOf, goalOf, type Goal } from './goal.js';
 import { ALL_SEEN, clearInventory, clearPayment, nextStep, unfulfilled } from './next-step.js';
 import { REASONS, type Reason } from './reason.js';
 import type { Condition, Finalizer, FinalizerName, Operation, Phase, Policy, Status } from './operation.js';
 import { allRefunds, isOpen } from './refund.js';
-import type { Decision } from './step.js';
+import { isOfInventory, isReading, type Decision } from './step.js';
 
 /** The status of an operation that nothing was done for yet. */
 export const INITIAL_STATUS: Status = {
@@ -16,6 +16,7 @@ export const INITIAL_STATUS: Status = {
   cancelled_at: null,
   attention: null,
   settled_at: null,
+  deadline_at: null,
   observed_version: 0,
 };
 
@@ -36,6 +37,8 @@ export function nextStatus(
   const phase = phaseOf(operation, goal, decision, policy);
   const reason = headline(operation, goal, phase, decision);
   const cancelled = phase === 'cancelled';
+  const settled = isSettled(operation, phase);
+  const deadline = deadlineOf(operation, policy);
   return {
     phase,
     condition: reason,
@@ -43,7 +46,8 @@ export function nextStatus(
     finalizers: finalizersOf(operation, at, policy),
     cancelled_at: cancelled ? (before.cancelled_at ?? at) : null,
     attention: attentionOf(operation, decision, at),
-    settled_at: isSettled(operation, phase) ? (before.settled_at ?? at) : null,
+    settled_at: settled ? (before.settled_at ?? at) : null,
+    deadline_at: settled || deadline === null ? null : new Date(deadline).toISOString(),
     observed_version: evaluated,
   };
 }
@@ -61,8 +65,7 @@ function phaseOf(operation: Operation, goal: Goal, decision: Decision, policy: P
   }
   const { facts } = operation;
   const doubt = facts.unresolved?.step;
-  if (doubt !== undefined && doubt !== 'update_payment' && !doubt.endsWith('_inventory'))
-    return 'payment_unknown';
+  if (doubt !== undefined && doubt !== 'update_payment' && !isOfInventory(doubt)) return 'payment_unknown';
   const { reference } = operation.wish.spec.payment;
   // Seen, and not taken for this order's payment.
   if (reference !== null && operation.provider_reference === null && facts.payment.state !== 'unknown')
@@ -144,7 +147,7 @@ function conditionsOf(
 ): Condition[] {
   const { facts } = operation;
   const doubt = facts.unresolved !== null;
-  const unread = facts.failure?.step === 'observe_payment' || facts.failure?.step === 'observe_inventory';
+  const unread = facts.failure !== null && isReading(facts.failure.step);
   const message =
     decision.kind === 'person' ? decision.message : (facts.failure?.message ?? REASONS[reason].meaning);
   const ready: Condition['status'] = doubt ? 'Unknown' : decision.kind === 'agreed' ? 'True' : 'False';

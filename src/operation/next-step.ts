@@ -4,7 +4,7 @@ import { isLasting, NOT_FOUND } from './failure.js';
 import type { Operation, PaymentFacts, Policy, Wish } from './operation.js';
 import { brokenRefunds, heldAtProvider, isGivenBackByOthers, isOpen, unsentRefunds } from './refund.js';
 import type { Reason } from './reason.js';
-import type { Line, Spec } from './spec.js';
+import { sameLines, type Spec } from './spec.js';
 import { isInventoryStep, type Decision, type Step } from './step.js';
 
 /** Whether this pass could read each side; without a reading nothing that depends on it is written. */
@@ -147,12 +147,6 @@ export const updateTarget = (reference: string, { generation }: Operation): stri
 
 const needsStock = (operation: Operation, policy: Policy): boolean =>
   policy.inventory && operation.wish.spec.lines.length > 0;
-
-/** Lines that the warehouse does not tell cannot differ. */
-export const sameLines = (held: readonly Line[] | null, wanted: readonly Line[]): boolean =>
-  held === null ||
-  (held.length === wanted.length &&
-    wanted.every((line) => held.some((other) => other.sku === line.sku && other.quantity === line.quantity)));
 
 function createPayment(operation: Operation): Decision {
   const { wish, operation_id } = operation;

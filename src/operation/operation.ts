@@ -4,6 +4,7 @@ import type { Attempt, StepName } from './attempt.js';
 import type { InventoryState, NextAction, PaymentState, RefundState } from './observation.js';
 import type { Reason } from './reason.js';
 import type { Line, Spec } from './spec.js';
+import type { Reader } from './step.js';
 
 export const PHASES = [
   'accepted',
@@ -46,7 +47,7 @@ export interface Facts {
   /** A step whose effect may or may not have happened; null when a reading or an answer has settled it. */
   readonly unresolved: { readonly step: StepName; readonly target: string; readonly since: string } | null;
   /** What keeps the operation from converging; null after progress. */
-  readonly failure: (Failure & { readonly step: StepName | 'observe_payment' | 'observe_inventory' }) | null;
+  readonly failure: (Failure & { readonly step: StepName | Reader }) | null;
   readonly budget: Budget;
 }
 
@@ -169,6 +170,8 @@ export interface Status {
   readonly cancelled_at: string | null;
   readonly attention: { readonly reason: Reason; readonly message: string; readonly since: string } | null;
   readonly settled_at: string | null;
+  /** When time alone changes what is to be done: the payment deadline, or the end of an authorization. */
+  readonly deadline_at: string | null;
   /** Spec generation that a pass has last evaluated; a new wish is ahead of it until then. */
   readonly observed_version: number;
 }

@@ -1,8 +1,8 @@
 /** When to look again. Pure; `random` is uniform in [0, 1). */
 import { backoff } from './backoff.js';
-import { paymentDeadline } from './goal.js';
+import { deadlineOf } from './goal.js';
 import type { Operation, Policy } from './operation.js';
-import type { Decision } from './step.js';
+import { isReading, type Decision } from './step.js';
 
 /** A record that nothing happens to is read again after a tenth of its quiet time: about 25 readings a decade of time. */
 const DECAY = 10;
@@ -32,24 +32,14 @@ export function nextLook(
   const quietSince = status.settled_at ?? status.attention?.since ?? null;
   const quiet = quietSince === null ? 0 : time - Date.parse(quietSince);
   const turn = Math.max(policy.resync_interval_ms, quiet / DECAY);
-  if (facts.failure?.step.startsWith('observe_') === true) {
+  if (facts.failure !== null && isReading(facts.failure.step)) {
     // It was read for a reason, perhaps a webhook that does not come twice, and nothing was seen. A settled record and
     // one that waits for a person have time: the pauses double up to their slow turn, so that an outage is no storm.
     const pause = backoff(facts.budget.streak, { base_ms: policy.backoff_base_ms, max_ms: turn }, random);
     return new Date(time + Math.max(pause, facts.failure.retry_after_ms ?? 0));
   }
   if (quiet > policy.watch_ms) return null;
-  return new Date(
-    Math.min(time + turn, ...deadlines(operation, policy).filter((deadline) => deadline > time)),
-  );
-}
-
-/** Moments at which the decision changes without anything happening outside, in milliseconds. */
-function deadlines(operation: Operation, policy: Policy): number[] {
-  const { payment } = operation.facts;
-  const captureBefore =
-    payment.state === 'authorized' && payment.capture_before !== null
-      ? [Date.parse(payment.capture_before)]
-      : [];
-  return operation.status.settled_at === null ? [paymentDeadline(operation, policy), ...captureBefore] : [];
+  const deadline = status.settled_at === null ? deadlineOf(operation, policy) : null;
+  const passed = deadline === null || deadline <= time;
+  return new Date(passed ? time + turn : Math.min(time + turn, deadline));
 }

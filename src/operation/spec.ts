@@ -23,9 +23,15 @@ export const OperationId = printable(128)
   .refine((id) => id !== '.' && id !== '..', { error: 'must not be "." or ".."' })
   .describe('The stable key of the operation, chosen by the caller; compared code point by code point');
 
+/** What an operation belongs to that names no account. */
+export const DEFAULT_ACCOUNT = 'default';
+
+/** As it may stand in a URL and in a metric's label. */
 export const Account = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, { error: 'must be a configured account name' })
+  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, {
+    error: 'must be an account name: lower-case letters, digits, "-" and "_"',
+  })
   .describe('Name of the provider account');
 
 /** Ids that we or the provider give out, so that a caller's id is never taken for one of them. */
@@ -50,6 +56,18 @@ export const Line = z.strictObject({
   quantity: z.int().min(1).max(1_000_000).describe('Units wanted'),
 });
 export type Line = z.infer<typeof Line>;
+
+/** Lines that the warehouse does not tell cannot differ; nor does the order or the splitting of a sku. */
+export const sameLines = (held: readonly Line[] | null, wanted: readonly Line[]): boolean =>
+  held === null || sameMap(quantities(held), quantities(wanted));
+
+const quantities = (lines: readonly Line[]): ReadonlyMap<string, number> =>
+  lines.reduce(
+    (bySku, { sku, quantity }) => bySku.set(sku, (bySku.get(sku) ?? 0) + quantity),
+    new Map<string, number>(),
+  );
+const sameMap = (a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean =>
+  a.size === b.size && [...a].every(([sku, quantity]) => b.get(sku) === quantity);
 
 const uniqueSkus = (lines: readonly Line[]): boolean =>
   new Set(lines.map((l) => l.sku)).size === lines.length;

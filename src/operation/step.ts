@@ -67,8 +67,19 @@ export type InventoryStep =
 
 export type Step = PaymentStep | InventoryStep;
 
-export const isInventoryStep = (step: Step): step is InventoryStep =>
-  step.name === 'reserve_inventory' || step.name === 'commit_inventory' || step.name === 'release_inventory';
+/** What can fail beside a step: one of the two readings that a pass begins with. */
+export type Reader = 'observe_payment' | 'observe_inventory';
+
+const OF_INVENTORY: ReadonlySet<Step['name'] | Reader> = new Set<InventoryStep['name'] | Reader>([
+  'observe_inventory',
+  'reserve_inventory',
+  'commit_inventory',
+  'release_inventory',
+]);
+export const isOfInventory = (name: Step['name'] | Reader): boolean => OF_INVENTORY.has(name);
+export const isInventoryStep = (step: Step): step is InventoryStep => isOfInventory(step.name);
+export const isReading = (name: Step['name'] | Reader): name is Reader =>
+  name === 'observe_payment' || name === 'observe_inventory';
 
 /** What is missing, and whether it can be supplied now. */
 export type Decision =

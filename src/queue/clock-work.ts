@@ -1,6 +1,7 @@
 /** The regular sweep: ticked by a job scheduler once per cluster, or by a local timer while those ticks stay away. */
 import type { Clock } from '../clock.js';
 import type { Log } from '../reconciler/log.js';
+import { within } from '../within.js';
 import type { BellQueue, BellWorker, QueueBackend } from './backend.js';
 
 export interface ClockWorkOptions {
@@ -57,7 +58,7 @@ export class ClockWork {
   async #isTicking(): Promise<boolean> {
     const { queue, interval_ms, clock } = this.#options;
     try {
-      const schedule = await patiently(queue.getJobScheduler(SCHEDULE));
+      const schedule = await within(PATIENCE_MS, queue.getJobScheduler(SCHEDULE));
       const overdue = clock.now().getTime() - (schedule?.next ?? -Infinity);
       return overdue < 2 * interval_ms;
     } catch (error) {
@@ -69,7 +70,10 @@ export class ClockWork {
   async #schedule(): Promise<void> {
     const { queue, interval_ms } = this.#options;
     try {
-      await patiently(queue.upsertJobScheduler(SCHEDULE, { every: interval_ms }, { name: SCHEDULE }));
+      await within(
+        PATIENCE_MS,
+        queue.upsertJobScheduler(SCHEDULE, { every: interval_ms }, { name: SCHEDULE }),
+      );
     } catch (error) {
       this.#complain(error);
     }
@@ -83,17 +87,5 @@ export class ClockWork {
       { error: String(error) },
       'the queue is away; a local timer sweeps until it is back',
     );
-  }
-}
-
-async function patiently<Result>(answer: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the queue does not answer')), PATIENCE_MS);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,6 +1,7 @@
 /** Rings through the queue, so that a worker in any process claims at once. Never waited for. */
 import type { Bell } from '../reconciler/bell.js';
 import type { Log } from '../reconciler/log.js';
+import { within } from '../within.js';
 import type { BellQueue } from './backend.js';
 
 /** A ring that the queue has not taken by then is given up; the sweep finds the work. */
@@ -40,18 +41,12 @@ export class QueueBell implements Bell {
   }
 
   async #ring(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const giveUp = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('the queue does not answer')), GIVE_UP_MS);
-    });
     try {
-      await Promise.race([this.#queue.add('bell', {}, { deduplication: DEDUPLICATION }), giveUp]);
+      await within(GIVE_UP_MS, this.#queue.add('bell', {}, { deduplication: DEDUPLICATION }));
     } catch (error) {
       // What waits is found by the sweep; ringing again at once would only hammer a queue that is away.
       this.#again = false;
       this.#log.warn({ error: String(error) }, 'the bell could not be rung; the sweep finds the work');
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

@@ -116,18 +116,7 @@ async function perform(
   const outcome = await send(step, intent, pass, loop, asked);
   loop.observer.effect(step.name, outcome.kind);
   const at = loop.clock.now().toISOString();
-  return {
-    pass: withOutcome(markRequested(adopted(pass, recorded), step), sent, attempt, outcome, at),
-    outcome,
-  };
-}
-
-/** From the intent on, a reservation may exist under our key, whatever comes back. */
-function markRequested(pass: Pass, step: Step): Pass {
-  if (step.name !== 'reserve_inventory') return pass;
-  const { facts } = pass.operation;
-  const inventory = { ...facts.inventory, requested: true };
-  return { ...pass, operation: { ...pass.operation, facts: { ...facts, inventory } } };
+  return { pass: withOutcome(adopted(pass, recorded), sent, attempt, outcome, at), outcome };
 }
 
 /** The pass after its entry was written. */

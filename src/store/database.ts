@@ -9,6 +9,7 @@ import {
 import { Operations1700000000001 } from '../../migrations/0001-operations.js';
 import { ProviderEvents1700000000002 } from '../../migrations/0002-provider-events.js';
 import { Accounts1700000000003 } from '../../migrations/0003-accounts.js';
+import { Deadlines1700000000004 } from '../../migrations/0004-deadlines.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /** Postgres could not be reached or did not answer in time; nothing is known to have been written. */
@@ -64,7 +65,12 @@ export class Database {
       poolErrorHandler: (error: unknown) => options.on_connection_lost?.(error),
       extra: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: STATEMENT_TIMEOUT_MS, keepAlive: true },
       entities: [OrderOperationRow, OperationAttemptRow, OperationEventRow],
-      migrations: [Operations1700000000001, ProviderEvents1700000000002, Accounts1700000000003],
+      migrations: [
+        Operations1700000000001,
+        ProviderEvents1700000000002,
+        Accounts1700000000003,
+        Deadlines1700000000004,
+      ],
       migrationsTableName: 'schema_migrations',
       migrationsTransactionMode: 'each',
       synchronize: false,

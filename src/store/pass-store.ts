@@ -74,12 +74,16 @@ export interface Recorded {
   readonly attempt: JournalAttempt | null;
 }
 
+/** Nearer than this, a record goes before those that only wait longer. */
+const NEAR_DEADLINE_MS = 60 * 60 * 1000;
+
 /**
  * Takes up to `$1` due records that nobody holds; a lease that ran out is nobody's. Of each account no more than it may
  * bear now, so one that is out or slow neither fills the batch nor holds up another:
  *
  *   probes   an account whose breaker is open: one record now and then
- *   metered  one that was throttled or came back: what its rate has saved up, at most a quarter of a second's worth
+ *   metered  one that was throttled or came back: what its rate has saved up, at most a quarter of a second's worth;
+ *            turns are scarce then, so records that are near their deadline come first, the nearest before the others
  *   free     all others
  */
 const CLAIM = `
@@ -103,32 +107,46 @@ WITH probes AS (
   UNION ALL SELECT account, granted, 'metered' FROM metered
   UNION ALL SELECT account, $1, 'free' FROM provider_accounts
     WHERE breaker = 'closed' AND rate IS NULL AND (throttled_until IS NULL OR throttled_until <= now())
+), urgent AS (
+  SELECT d.id, permits.account FROM permits, LATERAL (
+    SELECT o.id FROM order_operations o
+    WHERE o.account = permits.account AND o.deadline_at <= now() + make_interval(secs => $6::float8 / 1000)
+      AND o.next_attempt_at <= now() AND (o.lease_expires_at IS NULL OR o.lease_expires_at <= now())
+    ORDER BY o.deadline_at
+    LIMIT permits.granted
+    FOR UPDATE SKIP LOCKED
+  ) d
+  WHERE permits.kind = 'metered'
 ), waiting AS (
   SELECT d.id, d.next_attempt_at, permits.account FROM permits, LATERAL (
     SELECT o.id, o.next_attempt_at FROM order_operations o
     WHERE o.account = permits.account AND o.next_attempt_at <= now()
-      AND (o.lease_expires_at IS NULL OR o.lease_expires_at <= now())
+      AND (o.lease_expires_at IS NULL OR o.lease_expires_at <= now()) AND o.id <> ALL (ARRAY(SELECT id FROM urgent))
     ORDER BY o.next_attempt_at
-    LIMIT permits.granted
+    LIMIT permits.granted - (SELECT count(*) FROM urgent WHERE urgent.account = permits.account)
     FOR UPDATE SKIP LOCKED
   ) d
 ), due AS (
-  SELECT id FROM waiting ORDER BY next_attempt_at LIMIT $1
+  SELECT id, account, '-infinity' AS turn FROM urgent UNION ALL SELECT id, account, next_attempt_at FROM waiting
 ), claimed AS (
   UPDATE order_operations o
   SET lease_holder = $2, lease_expires_at = now() + make_interval(secs => $3::float8 / 1000),
       fencing_token = fencing_token + 1, claimed_wake = wake
-  FROM due WHERE o.id = due.id
+  FROM (SELECT id FROM due ORDER BY turn LIMIT $1) d WHERE o.id = d.id
   RETURNING o.*
 )
 SELECT provider_accounts.account, permits.kind = 'probe' AS probed,
-  permits.kind = 'metered' AND (SELECT count(*) FROM waiting w WHERE w.account = provider_accounts.account) < permits.granted AS drained,
+  permits.kind = 'metered' AND (SELECT count(*) FROM due WHERE due.account = provider_accounts.account) < permits.granted AS drained,
   breaker = 'open' OR rate IS NOT NULL OR coalesce(throttled_until > now(), false) AS held,
-  coalesce(json_agg(json_build_object('row', claimed, 'attempts', (
-    SELECT coalesce(json_agg(a ORDER BY a.attempt_id), '[]') FROM operation_attempts a WHERE a.operation = claimed.id
-  )) ORDER BY claimed.next_attempt_at) FILTER (WHERE claimed.id IS NOT NULL), '[]') AS claims
+  coalesce(json_agg(claimed ORDER BY claimed.next_attempt_at) FILTER (WHERE claimed.id IS NOT NULL), '[]') AS claims
 FROM provider_accounts LEFT JOIN permits USING (account) LEFT JOIN claimed USING (account)
 GROUP BY provider_accounts.account, permits.kind, permits.granted`;
+
+/**
+ * The journals of claimed records. A statement of its own: a claim sees each row as its last writer left it, but other
+ * tables as they were when the claim began, which can be a moment earlier.
+ */
+const JOURNALS = 'SELECT * FROM operation_attempts WHERE operation = ANY ($1::bigint[]) ORDER BY attempt_id';
 
 /**
  * One write for one moment of a pass. A crash before it leaves the former moment, a crash after it the new one:
@@ -160,6 +178,8 @@ WITH input AS (
       THEN i.status ELSE o.status END,
     settled_at = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
       THEN (i.status->>'settled_at')::timestamptz ELSE o.settled_at END,
+    deadline_at = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+      THEN (i.status->>'deadline_at')::timestamptz ELSE o.deadline_at END,
     resource_version = o.resource_version + CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END,
     updated_at = CASE WHEN i.changed OR i.intent IS NOT NULL THEN clock_timestamp() ELSE o.updated_at END,
     task = CASE WHEN o.resource_version = i.resource_version THEN i.intent->>'step' END,
@@ -242,21 +262,35 @@ export class PassStore {
       drained: boolean | null;
       probed: boolean | null;
       held: boolean;
-      claims: { row: OrderOperationRow & { fencing_token: number }; attempts: OperationAttemptRow[] }[];
-    }>(CLAIM, [limit, worker, leaseMs, PROBE_INTERVAL_MS, ceiling]);
+      claims: (OrderOperationRow & { fencing_token: number })[];
+    }>(CLAIM, [limit, worker, leaseMs, PROBE_INTERVAL_MS, ceiling, NEAR_DEADLINE_MS]);
+    const rows = accounts.flatMap(({ claims }) => claims);
+    const journals = await this.#journals(rows);
     return {
       drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
       held: accounts.some(({ held }) => held),
       probed: accounts.filter(({ probed }) => probed === true).map(({ account }) => account),
-      claims: accounts
-        .flatMap(({ claims }) => claims)
-        .map(({ row, attempts }) => ({
-          row: row.id.toString(),
-          fencing_token: row.fencing_token,
-          record: toRecord(row),
-          attempts: attempts.map(toAttempt),
-        })),
+      claims: rows.map((row) => ({
+        row: row.id.toString(),
+        fencing_token: row.fencing_token,
+        record: toRecord(row),
+        attempts: journals.get(row.id.toString()) ?? [],
+      })),
     };
+  }
+
+  async #journals(
+    rows: readonly { readonly id: unknown; readonly fencing_token: number }[],
+  ): Promise<Map<string, JournalAttempt[]>> {
+    const journals = new Map<string, JournalAttempt[]>();
+    // Nothing was tried before the first claim.
+    const claimedBefore = rows.filter(({ fencing_token }) => fencing_token > 1).map(({ id }) => String(id));
+    if (claimedBefore.length === 0) return journals;
+    for (const attempt of await this.#database.query<OperationAttemptRow>(JOURNALS, [claimedBefore])) {
+      const row = String(attempt.operation);
+      journals.set(row, [...(journals.get(row) ?? []), toAttempt(attempt)]);
+    }
+    return journals;
   }
 
   /** Writes the entries (at most one a row) in one statement and one commit. The results stand in their order. */

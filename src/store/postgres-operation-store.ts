@@ -20,8 +20,8 @@ import type {
 const CREATE = `
 WITH created AS (
   INSERT INTO order_operations (operation_id, account, labels, requested_by, created_at, updated_at, spec, first_spec,
-    cancellation, paused, confirmation, payment_number, facts, status, next_attempt_at)
-  VALUES ($1, $2, $3, $4, $5, $5, $6, $6, $7, $8, $9, $10, $11, $12, now())
+    cancellation, paused, confirmation, payment_number, facts, status, deadline_at, next_attempt_at)
+  VALUES ($1, $2, $3, $4, $5, $5, $6, $6, $7, $8, $9, $10, $11, $12, ($12::jsonb->>'deadline_at')::timestamptz, now())
   ON CONFLICT (operation_id) DO NOTHING
   RETURNING *
 ), event AS (
@@ -35,7 +35,7 @@ const CHANGE_WISH = `
 WITH changed AS (
   UPDATE order_operations SET
     spec = $3, cancellation = $4, paused = $5, confirmation = $6, payment_number = $7, status = $8,
-    settled_at = ($8::jsonb->>'settled_at')::timestamptz,
+    settled_at = ($8::jsonb->>'settled_at')::timestamptz, deadline_at = ($8::jsonb->>'deadline_at')::timestamptz,
     generation = generation + CASE WHEN $9::boolean THEN 1 ELSE 0 END,
     resource_version = resource_version + 1, updated_at = now(),
     wake = wake + 1, next_attempt_at = now()

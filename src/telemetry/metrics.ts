@@ -1,5 +1,6 @@
 /** Every metric, declared once. The names are part of the public contract. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { within } from '../within.js';
 import type { Statistics } from './statistics.js';
 
 /** A scrape never waits longer for Postgres; Prometheus itself gives up after 10 s by default. */
@@ -13,11 +14,7 @@ const RECONCILE_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20,
 export class Metrics {
   readonly registry = new Registry();
 
-  readonly settleSeconds = this.histogram(
-    'order_settle_seconds',
-    'From creation or change to settled',
-    SETTLE_BUCKETS,
-  );
+  readonly settleSeconds = this.histogram('order_settle_seconds', 'From creation to settled', SETTLE_BUCKETS);
   readonly reconcileSeconds = this.histogram(
     'order_reconcile_seconds',
     'Length of one pass over one order',
@@ -31,7 +28,7 @@ export class Metrics {
   readonly effects = this.counter('order_effects_total', 'Recorded tries of effects', ['step', 'outcome']);
   private readonly accountState = this.gauge(
     'order_account_state',
-    'State of a provider account: 0 healthy, 1 throttled, 2 breaker open, 3 writes stopped by a person',
+    'State of a provider account: 0 healthy, 1 throttled, 2 breaker open',
     ['account'],
   );
   readonly providerEvents = this.counter(
@@ -130,17 +127,4 @@ export class Metrics {
 
 function setAll(gauge: Gauge, label: string, values: ReadonlyMap<string, number>): void {
   for (const [value, count] of values) gauge.set({ [label]: value }, count);
-}
-
-/** The promise, or a rejection after `ms`. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`not within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

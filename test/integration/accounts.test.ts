@@ -216,6 +216,30 @@ describe('an account in trouble', () => {
     expect(drained).toEqual([]);
   });
 
+  test('turns that are scarce go to the nearest deadline first, then to who has waited longest', async () => {
+    const due = async (name: string, seconds: number, deadlineMinutes: number | null): Promise<void> => {
+      const payment_deadline =
+        deadlineMinutes === null ? null : new Date(Date.now() + deadlineMinutes * 60_000).toISOString();
+      await world.create(name, aSpec({ order_id: name, payment_deadline }));
+      await world.db.database.query(
+        `UPDATE order_operations SET next_attempt_at = now() - make_interval(secs => $2) WHERE operation_id = $1`,
+        [name, seconds],
+      );
+    };
+    await due('first in line', 90, null);
+    await due('second in line', 80, null);
+    await due('near', 10, 30);
+    await due('nearest', 5, 10);
+    await due('nearest, and not due', -1_000, 1);
+    const turns: string[] = [];
+    for (let turn = 0; turn < 5; turn += 1) {
+      await meter('default', 0.01, 1);
+      const { claims } = await claim(10, 'worker');
+      turns.push(...claims.map(({ record }) => record.operation_id));
+    }
+    expect(turns).toEqual(['nearest', 'near', 'first in line', 'second in line']);
+  });
+
   test('reports of many workers at once are one outage', async () => {
     const results = await Promise.all(
       ids('op', 30).map((operation) => store.trouble('default', operation, 'no answer')),

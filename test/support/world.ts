@@ -1,7 +1,7 @@
 /** A whole small world for tests of the loop: Postgres, the sandbox over HTTP, and workers built with `new`. */
 import { HttpInventory } from '../../src/inventory/http/http-inventory.js';
 import { systemClock, type Clock } from '../../src/clock.js';
-import { INITIAL_STATUS } from '../../src/operation/next-status.js';
+import { nextStatus } from '../../src/operation/next-status.js';
 import type { Policy } from '../../src/operation/operation.js';
 import type { Spec } from '../../src/operation/spec.js';
 import { stripeClient } from '../../src/payment/stripe/client.js';
@@ -14,7 +14,7 @@ import { PassStore } from '../../src/store/pass-store.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import type { OperationRecord } from '../../src/store/record.js';
 import { freshDatabase, type TestDatabase } from './database.js';
-import { aSpec, aWish, POLICY } from './operations.js';
+import { anOperation, aSpec, aWish, POLICY } from './operations.js';
 import { startTestSandbox, type SandboxControl, type TestSandbox } from './sandbox-control.js';
 
 const KEY = { kind: 'key', name: 'checkout' } as const;
@@ -94,14 +94,15 @@ export async function aWorld(policy: Policy = TEST_POLICY): Promise<World> {
     passes,
     worker,
     async create(operationId, spec = aSpec({ order_id: `order of ${operationId}` }), account = 'default') {
+      const now = systemClock.now();
+      const wish = aWish(spec);
+      const created_at = now.toISOString();
+      const operation = anOperation({ operation_id: operationId, account, created_at, wish });
       const created = await store.create({
-        operation_id: operationId,
-        account,
+        ...operation,
         labels: {},
-        wish: aWish(spec),
-        status: INITIAL_STATUS,
+        status: nextStatus(operation, now, policy),
         requested_by: KEY,
-        created_at: systemClock.now().toISOString(),
       });
       if (created.kind !== 'created') throw new Error(`${operationId} was not created: ${created.kind}`);
       return created.record;

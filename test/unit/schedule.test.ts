@@ -276,6 +276,20 @@ describe('deadlines pull the next look earlier', () => {
       want: 3 * MINUTE,
     },
     {
+      name: 'not the payment deadline once the money is held',
+      given: { facts: authorized(9 * DAY), deadline: iso(3 * MINUTE) },
+      decision: AGREED,
+      now: 0,
+      want: 15 * MINUTE,
+    },
+    {
+      name: 'not the payment deadline of money on its way',
+      given: { facts: { payment: { state: 'processing' } }, deadline: iso(3 * MINUTE) },
+      decision: WAIT,
+      now: 0,
+      want: 15 * MINUTE,
+    },
+    {
       name: 'not once it is settled',
       given: { status: { settled_at: iso(0) }, deadline: iso(3 * MINUTE) },
       decision: AGREED,

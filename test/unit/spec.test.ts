@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Account, OperationId, RefundId, Spec, type SpecInput } from '../../src/operation/spec.js';
+import { Account, OperationId, RefundId, sameLines, Spec, type SpecInput } from '../../src/operation/spec.js';
 import { newSpecProblems, specProblems } from '../../src/operation/spec-rules.js';
 import { aSpec } from '../support/operations.js';
 
@@ -206,6 +206,23 @@ describe('a spec', () => {
     ['2026-08-24T22:30:00.5-04:30', '2026-08-25T03:00:00.500Z'],
   ])('keeps the deadline %s in UTC', (given, want) => {
     expect(aSpec({ payment_deadline: given }).payment_deadline).toBe(want);
+  });
+});
+
+describe('lines', () => {
+  const TEA = { sku: 'tea', quantity: 3 };
+  const CUP = { sku: 'cup', quantity: 1 };
+  test.each([
+    ['the same', [TEA, CUP], true],
+    ['in another order', [CUP, TEA], true],
+    ['a sku split in two', [{ ...TEA, quantity: 1 }, CUP, { ...TEA, quantity: 2 }], true],
+    ['not told', null, true],
+    ['fewer of one', [{ ...TEA, quantity: 2 }, CUP], false],
+    ['one missing', [TEA], false],
+    ['one more', [TEA, CUP, { sku: 'pot', quantity: 1 }], false],
+    ['another', [TEA, { sku: 'pot', quantity: 1 }], false],
+  ])('%s', (_name, held, same) => {
+    expect(sameLines(held, [TEA, CUP])).toBe(same);
   });
 });
 

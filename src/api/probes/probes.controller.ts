@@ -8,6 +8,7 @@ import { Access } from '../http/access.js';
 import { Answers } from '../openapi/decorators.js';
 import { Liveness, ReadinessOut } from '../schemas/probes.js';
 import { METRICS, READINESS } from '../tokens.js';
+import { TooLate, within } from '../../within.js';
 
 /** Probes usually give up after a second or a few; a check that hangs is an answer, too. */
 const READINESS_TIMEOUT_MS = 2_000;
@@ -55,18 +56,14 @@ export class ProbesController {
   }
 
   private async check(): Promise<{ ready: boolean; checks: Record<string, string> }> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<{ ready: boolean; checks: Record<string, string> }>((resolve) => {
-      const answer = { ready: false, checks: { readiness: 'no answer in time' } };
-      timer = setTimeout(() => resolve(answer), READINESS_TIMEOUT_MS);
-    });
     try {
-      const { ready, checks } = await Promise.race([this.readiness.check(), late]);
+      const { ready, checks } = await within(READINESS_TIMEOUT_MS, this.readiness.check());
       return { ready, checks: { ...checks } };
-    } catch {
-      return { ready: false, checks: { readiness: 'failed' } };
-    } finally {
-      clearTimeout(timer);
+    } catch (error) {
+      return {
+        ready: false,
+        checks: { readiness: error instanceof TooLate ? 'no answer in time' : 'failed' },
+      };
     }
   }
 }

@@ -4,6 +4,7 @@ import { MinorUnits } from '../../operation/money.js';
 import { PHASES } from '../../operation/operation.js';
 import {
   Account,
+  DEFAULT_ACCOUNT,
   Desired,
   Line,
   OperationId,
@@ -28,7 +29,7 @@ export const Labels = z
 export const CreateBody = z
   .strictObject({
     operation_id: OperationId,
-    account: Account.default('default'),
+    account: Account.default(DEFAULT_ACCOUNT),
     labels: Labels.default({}),
     spec: Spec,
   })

@@ -3,10 +3,11 @@ import { applyDecorators, Controller, HttpCode, Inject, Param, Post, Req } from 
 import { ApiBody, ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../../clock.js';
-import { DEFAULT_ACCOUNT } from '../../config.js';
+import { DEFAULT_ACCOUNT } from '../../operation/spec.js';
 import type { Bell } from '../../reconciler/bell.js';
 import type { EventInbox, ProviderEvent, Received } from '../../store/event-inbox.js';
 import type { Metrics } from '../../telemetry/metrics.js';
+import { TooLate, within } from '../../within.js';
 import { Access } from '../http/access.js';
 import { invalidRequest, ProblemError, unavailable } from '../http/problem.js';
 import { Answers, PublicProblems } from '../openapi/decorators.js';
@@ -106,16 +107,12 @@ export class WebhooksController {
   }
 
   private async store(event: ProviderEvent): Promise<Received> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      // What is stored after all is found by the redelivery, as a duplicate that has woken.
-      const problem = unavailable('The database does not answer; send it again.');
-      timer = setTimeout(() => reject(problem), PATIENCE_MS);
-    });
     try {
-      return await Promise.race([this.inbox.receive(event), late]);
-    } finally {
-      clearTimeout(timer);
+      return await within(PATIENCE_MS, this.inbox.receive(event));
+    } catch (error) {
+      // What is stored after all is found by the redelivery, as a duplicate that has woken.
+      if (error instanceof TooLate) throw unavailable('The database does not answer; send it again.');
+      throw error;
     }
   }
 }

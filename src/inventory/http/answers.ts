@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Outcome } from '../../operation/attempt.js';
 import type { Failure } from '../../operation/failure.js';
 import type { Reading, ReservationReading } from '../../operation/observation.js';
+import { sameLines } from '../../operation/spec.js';
 import type { InventoryStep } from '../../operation/step.js';
 import type { Body, Exchange } from './exchange.js';
 
@@ -57,7 +58,7 @@ function reserved(asked: unknown, got: Answer): Outcome {
   if (reservation.value.state === 'released') {
     return conflict('reservation_released', 'The reservation was released for good.', shown);
   }
-  if (!sameLines(asked, reservation.value.lines)) {
+  if (!asAsked(asked, reservation.value.lines)) {
     return conflict('reservation_differs', 'The warehouse holds other lines than were asked for.', shown);
   }
   return { kind: 'done', shown };
@@ -205,16 +206,9 @@ function reservationIn(body: Body): Understood {
 /** An HTML page is a proxy's or a framework's word ("Cannot GET …"), not the warehouse's. */
 const isPage = (body: Body): boolean => body.kind === 'other' && body.html;
 
-/** Lines that are not told cannot differ; the order and the splitting of a sku do not matter. */
-function sameLines(asked: unknown, held: ReservationReading['lines']): boolean {
+function asAsked(asked: unknown, held: ReservationReading['lines']): boolean {
   const wanted = z.object({ lines: Lines }).safeParse(asked);
-  if (held === null || !wanted.success) return true;
-  const total = (lines: z.infer<typeof Lines>): string => {
-    const bySku = new Map<string, number>();
-    for (const { sku, quantity } of lines) bySku.set(sku, (bySku.get(sku) ?? 0) + quantity);
-    return JSON.stringify([...bySku].sort(([a], [b]) => (a < b ? -1 : 1)));
-  };
-  return total(wanted.data.lines) === total([...held]);
+  return !wanted.success || sameLines(held, wanted.data.lines);
 }
 
 /** The machine-readable words of an error body, whatever it calls them. */

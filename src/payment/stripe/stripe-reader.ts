@@ -72,11 +72,6 @@ export class StripeReader {
     return isMissing(charge) ? { ok: true, value: null } : charge;
   }
 
-  /** A single refund, as it is now. */
-  refund(id: string): Promise<Got<WireRefund>> {
-    return read(() => this.#stripe.refunds.retrieve(id), WireRefund);
-  }
-
   /** All refunds of the payment, newest first, whoever made them. */
   async refunds(reference: string, charge: string | null): Promise<Got<WireRefund[]>> {
     const all = await readPages(
