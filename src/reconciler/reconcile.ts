@@ -240,11 +240,10 @@ async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): P
     transitions: pass.transitions,
     next,
   };
-  const [recorded] = await persistently(
-    (again) => (again ? loop.store.recordAgain(entry) : loop.store.record([entry])),
+  const recorded = await persistently(
+    (again) => (again ? loop.store.recordAgain(entry) : loop.store.record(entry)),
     loop,
   );
-  if (recorded === undefined) throw new Error('the store returned no result for an entry');
   if (!recorded.held) {
     loop.log.warn(
       { operation_id: operation.operation_id },

@@ -32,9 +32,13 @@ export interface DatabaseOptions {
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Our statements take milliseconds; one that takes so long waits for something that does not come. */
 const STATEMENT_TIMEOUT_MS = 10_000;
+/** Nobody of ours holds a row for longer than a statement: somebody else does, and others must not wait for them. */
+const LOCK_TIMEOUT_MS = 2_000;
 
 /** SQLSTATEs that say "not now" rather than "not so": connection, resources, an operator, a schema yet to be made. */
 const UNAVAILABLE_STATES = /^(08|53|57P|57014|55P03|42P01)/;
+/** Of these, the ones of a single statement that waited for too long. */
+const WAITED_TOO_LONG = new Set(['57014', '55P03']);
 /** Deadlock and serialization failure. */
 const COLLISIONS = new Set(['40P01', '40001']);
 const MOST_TRIES = 5;
@@ -63,7 +67,7 @@ export class Database {
       poolSize: options.pool_size ?? 10,
       connectTimeoutMS: CONNECT_TIMEOUT_MS,
       poolErrorHandler: (error: unknown) => options.on_connection_lost?.(error),
-      extra: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: STATEMENT_TIMEOUT_MS, keepAlive: true },
+      extra: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: LOCK_TIMEOUT_MS, keepAlive: true },
       entities: [OrderOperationRow, OperationAttemptRow, OperationEventRow],
       migrations: [
         Operations1700000000001,
@@ -183,6 +187,10 @@ function translated(error: unknown): unknown {
     UNAVAILABLE_STATES.test(code) || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGES.test(message);
   return away ? new StoreUnavailable(driver) : driver;
 }
+
+/** Whether a failure is one of the database as a whole and not of what the statement was about. */
+export const isAway = (error: unknown): boolean =>
+  error instanceof StoreUnavailable && !WAITED_TOO_LONG.has(described(error.cause).code);
 
 /** The name of the constraint that a statement ran into, or null. */
 export function violatedConstraint(error: unknown): string | null {

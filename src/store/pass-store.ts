@@ -3,7 +3,8 @@
  * expects of each; rows that do not match are left alone, and the caller is told.
  */
 import { PROBE_INTERVAL_MS } from './account-store.js';
-import { violatedConstraint, type Database } from './database.js';
+import { Coalescer } from './coalescer.js';
+import { isAway, violatedConstraint, type Database } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toRecord } from './mapping.js';
 import type { EventDraft, JournalAttempt, OperationRecord } from './record.js';
@@ -245,11 +246,21 @@ FROM json_to_recordset($1::json) AS i(
 const WAKE = `
 UPDATE order_operations SET wake = wake + 1, next_attempt_at = now() WHERE id = ANY ($1::bigint[])`;
 
+/** Entries in one statement: some hundred kilobytes at most. */
+const MOST_ENTRIES = 64;
+
 export class PassStore {
   readonly #database: Database;
+  readonly #entries: Coalescer<Entry, Recorded>;
 
   constructor(database: Database) {
     this.#database = database;
+    this.#entries = new Coalescer({
+      run: (entries) => this.recordAll(entries),
+      keyOf: ({ row }) => row,
+      isFailureOfAll: isAway,
+      most: MOST_ENTRIES,
+    });
   }
 
   /**
@@ -293,8 +304,13 @@ export class PassStore {
     return journals;
   }
 
+  /** Writes an entry, together with those of other passes that wait at the same moment. */
+  record(entry: Entry): Promise<Recorded> {
+    return this.#entries.add(entry);
+  }
+
   /** Writes the entries (at most one a row) in one statement and one commit. The results stand in their order. */
-  async record(entries: readonly Entry[]): Promise<Recorded[]> {
+  async recordAll(entries: readonly Entry[]): Promise<Recorded[]> {
     const rows = await this.#database.query<{
       row: string;
       resource_version: string;
@@ -314,10 +330,10 @@ export class PassStore {
   }
 
   /**
-   * The same entry after a try whose result is not known. When that one was committed, its intent stands, and the
-   * timeline is not told a second time what it was told already.
+   * The same entry after a try whose result is not known, by itself. When that one was committed, its intent stands, and
+   * the timeline is not told a second time what it was told already.
    */
-  async recordAgain(entry: Entry): Promise<Recorded[]> {
+  async recordAgain(entry: Entry): Promise<Recorded> {
     const { row, worker, fencing_token, completed, next } = entry;
     if (next.kind === 'intent') {
       const { effect_key } = next.intent;
@@ -329,10 +345,12 @@ export class PassStore {
       if (begun !== undefined) {
         const { woken, attempt } = begun;
         const resource_version = entry.resource_version + 1;
-        return [{ held: true, woken, resource_version, attempt: toAttempt(attempt) }];
+        return { held: true, woken, resource_version, attempt: toAttempt(attempt) };
       }
     }
-    return this.record([entry]);
+    const [recorded] = await this.recordAll([entry]);
+    if (recorded === undefined) throw new Error('the store returned no result for an entry');
+    return recorded;
   }
 
   /** Records an adopted payment as the row's own. Null, or the key of the operation that has it already. */

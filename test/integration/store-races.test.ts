@@ -145,14 +145,14 @@ describe('conditional writes', () => {
 
   test('claim and a look that finds nothing new move no version, so ETags stay good', async () => {
     const claim = await claimed();
-    const [recorded] = await passes.record([entry(claim)]);
+    const [recorded] = await passes.recordAll([entry(claim)]);
     expect(recorded).toMatchObject({ held: true, resource_version: 1 });
     expect((await get(claim)).resource_version).toBe(1);
   });
 
   test('intent: recorded with the exact bytes of its parameters', async () => {
     const claim = await claimed();
-    const [recorded] = await passes.record([intends(claim)]);
+    const [recorded] = await passes.recordAll([intends(claim)]);
     expect(recorded?.attempt).toMatchObject({ step: 'confirm_payment', ordinal: 1, outcome: null });
     const [row] = await db.database.query<{ text: string }>(
       'SELECT parameters::text AS text FROM operation_attempts WHERE attempt_id = $1',
@@ -165,7 +165,7 @@ describe('conditional writes', () => {
   test('intent: refused when the wish changed after it was planned', async () => {
     const claim = await claimed();
     expect(await store.changeWish(change(claim.record))).not.toBeNull();
-    const [recorded] = await passes.record([intends(claim)]);
+    const [recorded] = await passes.recordAll([intends(claim)]);
     expect(recorded).toMatchObject({ held: true, attempt: null, woken: true });
     expect(await store.attempts(claim.record.operation_id)).toEqual([]);
     expect((await get(claim)).task).toBeNull();
@@ -174,7 +174,7 @@ describe('conditional writes', () => {
   test('intent: refused when the lease ran out, also if nobody took the record yet', async () => {
     const claim = await claimed();
     await expire(claim);
-    const [recorded] = await passes.record([intends(claim)]);
+    const [recorded] = await passes.recordAll([intends(claim)]);
     expect(recorded?.attempt).toBeNull();
     expect(await store.attempts(claim.record.operation_id)).toEqual([]);
   });
@@ -182,16 +182,16 @@ describe('conditional writes', () => {
   test('intent: refused for a worker that stood still while another took over', async () => {
     const claim = await claimed();
     const taken = await takeOver(claim);
-    const [stale] = await passes.record([intends(claim)]);
+    const [stale] = await passes.recordAll([intends(claim)]);
     expect(stale).toMatchObject({ held: false, attempt: null });
-    const [fresh] = await passes.record([intends(taken, { worker: 'w2' })]);
+    const [fresh] = await passes.recordAll([intends(taken, { worker: 'w2' })]);
     expect(fresh?.attempt).not.toBeNull();
     expect(await store.attempts(claim.record.operation_id)).toHaveLength(1);
   });
 
   test('intent: renews the lease, so a long pass is not taken over between its steps', async () => {
     const claim = await claimed('w1', 500);
-    await passes.record([intends(claim)]);
+    await passes.recordAll([intends(claim)]);
     const [row] = await db.database.query<{ left: number }>(
       'SELECT extract(epoch FROM lease_expires_at - now())::float8 AS left FROM order_operations WHERE id = $1',
       [claim.row],
@@ -206,7 +206,7 @@ describe('conditional writes', () => {
 
   test('outcome: a late answer is kept although the lease is lost; its view of the facts is not', async () => {
     const claim = await claimed();
-    const [opened] = await passes.record([intends(claim)]);
+    const [opened] = await passes.recordAll([intends(claim)]);
     await takeOver(claim);
     const late = entry(claim, {
       resource_version: 2,
@@ -214,7 +214,7 @@ describe('conditional writes', () => {
       facts: { ...NO_FACTS, unresolved: { step: 'confirm_payment', target: 'x', since: NOW.toISOString() } },
       completed: completes(opened?.attempt?.attempt_id),
     });
-    const [recorded] = await passes.record([late]);
+    const [recorded] = await passes.recordAll([late]);
     expect(recorded?.held).toBe(false);
     const [attempt] = await store.attempts(claim.record.operation_id);
     expect(attempt).toMatchObject({ outcome: 'done', request_id: 'req_1' });
@@ -223,14 +223,14 @@ describe('conditional writes', () => {
 
   test('outcome: an attempt is completed once, whatever is said later', async () => {
     const claim = await claimed();
-    const [opened] = await passes.record([intends(claim)]);
+    const [opened] = await passes.recordAll([intends(claim)]);
     const id = opened?.attempt?.attempt_id;
-    await passes.record([entry(claim, { resource_version: 2, completed: completes(id) })]);
+    await passes.recordAll([entry(claim, { resource_version: 2, completed: completes(id) })]);
     const contrary: Entry['completed'] = {
       attempt_id: id ?? '',
       outcome: { kind: 'unknown', failure: { class: 'unknown', code: 'timeout', message: 'late' } },
     };
-    await passes.record([entry(claim, { resource_version: 2, completed: contrary })]);
+    await passes.recordAll([entry(claim, { resource_version: 2, completed: contrary })]);
     expect((await store.attempts(claim.record.operation_id))[0]).toMatchObject({
       outcome: 'done',
       failure: null,
@@ -239,9 +239,9 @@ describe('conditional writes', () => {
 
   test('outcome: an answer is never written to an attempt of another operation', async () => {
     const claim = await claimed();
-    const [opened] = await passes.record([intends(claim)]);
+    const [opened] = await passes.recordAll([intends(claim)]);
     const other = await claimed();
-    await passes.record([entry(other, { completed: completes(opened?.attempt?.attempt_id) })]);
+    await passes.recordAll([entry(other, { completed: completes(opened?.attempt?.attempt_id) })]);
     expect((await store.attempts(claim.record.operation_id))[0]?.outcome).toBeNull();
   });
 
@@ -249,7 +249,7 @@ describe('conditional writes', () => {
     const claim = await claimed();
     await store.changeWish(change(claim.record));
     const facts = { ...NO_FACTS, payment: { ...NO_FACTS.payment, captured: 12_900 } };
-    const [recorded] = await passes.record([entry(claim, { facts, changed: true })]);
+    const [recorded] = await passes.recordAll([entry(claim, { facts, changed: true })]);
     expect(recorded).toMatchObject({ held: true, woken: true });
     const record = await get(claim);
     expect(record.facts.payment.captured).toBe(12_900);
@@ -270,11 +270,11 @@ describe('conditional writes', () => {
     const told = [
       { type: 'phase_changed', actor: { kind: 'system', name: 'reconciler' } as const, message: 'untrue' },
     ];
-    const [refused] = await passes.record([
+    const [refused] = await passes.recordAll([
       intends(claim, { status: stale, changed: true, transitions: told }),
     ]);
     expect(refused?.attempt).toBeNull();
-    await passes.record([entry(claim, { status: stale, changed: true, transitions: told })]);
+    await passes.recordAll([entry(claim, { status: stale, changed: true, transitions: told })]);
 
     expect((await get(claim)).status.phase).toBe('payment_pending');
     const events = await store.events(claim.record.operation_id);
@@ -283,7 +283,7 @@ describe('conditional writes', () => {
 
   test('wish: loses against a write that came first, and changes nothing', async () => {
     const claim = await claimed();
-    await passes.record([entry(claim, { changed: true })]);
+    await passes.recordAll([entry(claim, { changed: true })]);
     expect(await store.changeWish(change(claim.record))).toBeNull();
     expect((await get(claim)).wish.cancellation).toBeNull();
     expect(await store.events(claim.record.operation_id)).toHaveLength(1);
@@ -293,14 +293,14 @@ describe('conditional writes', () => {
     const claim = await claimed();
     await store.changeWish(change(claim.record));
     expect(await claim10('w2', 60_000)).toEqual([]);
-    await passes.record([entry(claim)]);
+    await passes.recordAll([entry(claim)]);
     const again = await claim10('w2', 60_000);
     expect(again.map((one) => one.row)).toEqual([claim.row]);
   });
 
   test('release: a record is looked at again after the pause that was asked for, and not before', async () => {
     const claim = await claimed();
-    await passes.record([entry(claim, { next: { kind: 'release', look_in_ms: 60_000 } })]);
+    await passes.recordAll([entry(claim, { next: { kind: 'release', look_in_ms: 60_000 } })]);
     expect(await claim10('w2', 60_000)).toEqual([]);
     const [row] = await db.database.query<{ pause: number }>(
       'SELECT extract(epoch FROM next_attempt_at - now())::float8 AS pause FROM order_operations WHERE id = $1',
@@ -312,10 +312,10 @@ describe('conditional writes', () => {
 
   test('a payment serves one operation', async () => {
     const one = await claimed();
-    await passes.record([entry(one, { provider_reference: 'pi_shared', changed: true })]);
+    await passes.recordAll([entry(one, { provider_reference: 'pi_shared', changed: true })]);
     const two = await claimed();
     await expect(
-      passes.record([entry(two, { provider_reference: 'pi_shared', changed: true })]),
+      passes.recordAll([entry(two, { provider_reference: 'pi_shared', changed: true })]),
     ).rejects.toThrow(/order_operations_provider_reference/);
   });
 

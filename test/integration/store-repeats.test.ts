@@ -6,7 +6,7 @@ import { aWorld, type World } from '../support/world.js';
 /** Postgres carries out each statement; the answer to the `lost`-th is lost, so the worker cannot know. */
 function losing(store: PassStore, lost: number): PassStore {
   let written = 0;
-  const answer = async (carriedOut: Promise<Recorded[]>): Promise<Recorded[]> => {
+  const answer = async (carriedOut: Promise<Recorded>): Promise<Recorded> => {
     const recorded = await carriedOut;
     written += 1;
     if (written === lost) throw new StoreUnavailable(new Error('the connection broke'));
@@ -14,7 +14,7 @@ function losing(store: PassStore, lost: number): PassStore {
   };
   return new Proxy(store, {
     get(target, name) {
-      if (name === 'record') return (entries: readonly Entry[]) => answer(target.record(entries));
+      if (name === 'record') return (entry: Entry) => answer(target.record(entry));
       if (name === 'recordAgain') return (entry: Entry) => answer(target.recordAgain(entry));
       const member: unknown = Reflect.get(target, name, target);
       return typeof member === 'function' ? (member.bind(target) as unknown) : member;

@@ -256,7 +256,7 @@ describe('whom it wakes', () => {
       [id],
     );
     if (record === undefined) throw new Error('the record is gone');
-    const [recorded] = await new PassStore(api.db.database).record([
+    const [recorded] = await new PassStore(api.db.database).recordAll([
       {
         row: record.id,
         worker: 'worker',

@@ -1,0 +1,75 @@
+/**
+ * Group commit: items that wait at the same moment share one statement and one commit. Nothing waits for company: an
+ * item that comes while no batch is under way goes at once, those that come meanwhile go together after it.
+ */
+export interface CoalescerOptions<Item, Result> {
+  /** Carries out a batch; the results stand in its order. */
+  readonly run: (batch: readonly Item[]) => Promise<readonly Result[]>;
+  /** Items of one key never share a batch, and keep their order. */
+  readonly keyOf: (item: Item) => string;
+  /** A batch that failed like this fails for each of its items; after any other failure each is tried by itself. */
+  readonly isFailureOfAll: (error: unknown) => boolean;
+  readonly most: number;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Coalescer<Item, Result> {
+  readonly #options: CoalescerOptions<Item, Result>;
+  #waiting: Waiting<Item, Result>[] = [];
+  #running = false;
+
+  constructor(options: CoalescerOptions<Item, Result>) {
+    this.#options = options;
+  }
+
+  /** Settles when the batch that the item went with is committed, or failed. */
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      if (!this.#running) void this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    this.#running = true;
+    // Whoever asks in the same turn of the event loop goes along.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) await this.#carryOut(this.#take());
+    this.#running = false;
+  }
+
+  #take(): Waiting<Item, Result>[] {
+    const { keyOf, most } = this.#options;
+    const keys = new Set<string>();
+    const batch: Waiting<Item, Result>[] = [];
+    const rest: Waiting<Item, Result>[] = [];
+    for (const waiting of this.#waiting) {
+      const key = keyOf(waiting.item);
+      (batch.length < most && !keys.has(key) ? batch : rest).push(waiting);
+      keys.add(key);
+    }
+    this.#waiting = rest;
+    return batch;
+  }
+
+  async #carryOut(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#options.run(batch.map(({ item }) => item));
+      if (results.length !== batch.length)
+        throw new Error('a batch must have a result for each of its items');
+      results.forEach((result, index) => batch[index]?.resolve(result));
+    } catch (error) {
+      if (batch.length === 1 || this.#options.isFailureOfAll(error)) {
+        batch.forEach(({ reject }) => reject(error));
+        return;
+      }
+      // One of them spoils it for the others; Postgres undid them all. The next batch does not wait for that one.
+      for (const one of batch) void this.#carryOut([one]);
+    }
+  }
+}
