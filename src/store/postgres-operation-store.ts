@@ -1,7 +1,7 @@
 /** The API's side of the record: reads, creates, and changes of the wish. Each write is one statement. */
 import { Brackets, In } from 'typeorm';
-import type { Database } from './database.js';
-import { violatedConstraint } from './database.js';
+import { Coalescer } from './coalescer.js';
+import { isAway, type Database } from './database.js';
 import { type OperationAttemptRow, type OperationEventRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toEvent, toRecord } from './mapping.js';
 import { NO_FACTS } from '../operation/operation.js';
@@ -16,19 +16,26 @@ import type {
   WishChange,
 } from './record.js';
 
-/** Due at once: the row is inserted together with its first event, so that neither exists alone. */
+/** Due at once: each row is inserted together with its first event, so that neither exists alone. */
 const CREATE = `
-WITH created AS (
+WITH input AS (
+  SELECT * FROM json_to_recordset($1::json) AS i(
+    operation_id text, account text, labels jsonb, requested_by json, created_at timestamptz, wish jsonb, status jsonb)
+), created AS (
   INSERT INTO order_operations (operation_id, account, labels, requested_by, created_at, updated_at, spec, first_spec,
     cancellation, paused, confirmation, payment_number, facts, status, deadline_at, next_attempt_at)
-  VALUES ($1, $2, $3, $4, $5, $5, $6, $6, $7, $8, $9, $10, $11, $12, ($12::jsonb->>'deadline_at')::timestamptz, now())
-  ON CONFLICT (operation_id) DO NOTHING
-  RETURNING *
+  SELECT operation_id, account, labels, requested_by->>'name', created_at, created_at, wish->'spec', wish->'spec',
+    nullif(wish->'cancellation', 'null'), nullif(wish->'paused', 'null'), (wish->>'confirmation')::integer,
+    (wish->>'payment_number')::integer, $2::jsonb, status, (status->>'deadline_at')::timestamptz, now()
+  FROM input
+  ON CONFLICT DO NOTHING
+  RETURNING id, operation_id, created_at, labels, spec, status, next_attempt_at
 ), event AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message)
-  SELECT id, created_at, 'operation_created', $13, $4, 'The wish was stored.' FROM created
+  SELECT id, created.created_at, 'operation_created', requested_by->>'kind', requested_by->>'name', 'The wish was stored.'
+  FROM created JOIN input USING (operation_id)
 )
-SELECT * FROM created`;
+SELECT operation_id, labels, spec, status, next_attempt_at FROM created`;
 
 /** Loses against any write since the version that the change was computed from; wakes the record. */
 const CHANGE_WISH = `
@@ -50,36 +57,39 @@ WITH changed AS (
 )
 SELECT * FROM changed`;
 
+/** Operations in one statement: with the largest specs some megabytes, as a rule some tens of kilobytes. */
+const MOST_CREATES = 64;
+
 export class PostgresOperationStore implements OperationStore {
   readonly #database: Database;
+  readonly #creates: Coalescer<NewOperation, OperationRecord | null>;
 
   constructor(database: Database) {
     this.#database = database;
+    this.#creates = new Coalescer({
+      run: (operations) => this.#insert(operations),
+      keyOf: ({ operation_id }) => operation_id,
+      isFailureOfAll: isAway,
+      most: MOST_CREATES,
+    });
   }
 
   async create(operation: NewOperation): Promise<Created> {
-    const { wish, requested_by } = operation;
-    try {
-      const [row] = await this.#database.query<OrderOperationRow>(CREATE, [
-        operation.operation_id,
-        operation.account,
-        JSON.stringify(operation.labels),
-        requested_by.name,
-        operation.created_at,
-        JSON.stringify(wish.spec),
-        wish.cancellation === null ? null : JSON.stringify(wish.cancellation),
-        wish.paused === null ? null : JSON.stringify(wish.paused),
-        wish.confirmation,
-        wish.payment_number,
-        JSON.stringify(NO_FACTS),
-        JSON.stringify(operation.status),
-        requested_by.kind,
-      ]);
-      if (row !== undefined) return { kind: 'created', record: toRecord(row) };
-    } catch (error) {
-      if (violatedConstraint(error) !== 'order_operations_order_id') throw error;
-    }
-    return this.#existing(operation);
+    const record = await this.#creates.add(operation);
+    return record === null ? this.#existing(operation) : { kind: 'created', record };
+  }
+
+  /** Null for each that cannot be inserted: its key exists, or another operation has its order. */
+  async #insert(operations: readonly NewOperation[]): Promise<(OperationRecord | null)[]> {
+    const rows = await this.#database.query<CreatedRow>(CREATE, [
+      JSON.stringify(operations),
+      JSON.stringify(NO_FACTS),
+    ]);
+    const created = new Map(rows.map((row) => [row.operation_id, row]));
+    return operations.map((operation) => {
+      const row = created.get(operation.operation_id);
+      return row === undefined ? null : newRecord(operation, row);
+    });
   }
 
   async #existing(operation: NewOperation): Promise<Created> {
@@ -178,6 +188,29 @@ export class PostgresOperationStore implements OperationStore {
     return rows.map(toAttempt);
   }
 }
+
+interface CreatedRow extends Pick<OrderOperationRow, 'operation_id' | 'labels' | 'spec' | 'status'> {
+  readonly next_attempt_at: Date;
+}
+
+/** What is read back is what Postgres has its own order of members for, so that a record always looks the same. */
+const newRecord = (
+  operation: NewOperation,
+  { labels, spec, status, next_attempt_at }: CreatedRow,
+): OperationRecord => ({
+  ...operation,
+  labels,
+  wish: { ...operation.wish, spec },
+  status,
+  requested_by: operation.requested_by.name,
+  updated_at: operation.created_at,
+  generation: 1,
+  resource_version: 1,
+  provider_reference: null,
+  facts: NO_FACTS,
+  task: null,
+  next_attempt_at: next_attempt_at.toISOString(),
+});
 
 /** A cursor is the id of the last row, as opaque text. */
 const writeCursor = (id: string): string => Buffer.from(`o:${id}`).toString('base64url');
