@@ -131,12 +131,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       ? ['STRIPE_SECRET_KEY: is needed, or accounts in ACCOUNTS_FILE']
       : [];
   if (!parsed.success) throw configurationError([...problemsOf(parsed.error), ...keyless]);
-  if (keyless.length > 0) throw configurationError(keyless);
   const { PROVIDER_TIMEOUT_MS } = parsed.data;
   const LEASE_MS = parsed.data.LEASE_MS ?? 3 * PROVIDER_TIMEOUT_MS + LEASE_MARGIN_MS;
-  if (LEASE_MS < 2 * PROVIDER_TIMEOUT_MS + LEASE_MARGIN_MS) {
-    throw configurationError([`LEASE_MS: must be at least 2 × PROVIDER_TIMEOUT_MS + ${LEASE_MARGIN_MS}`]);
-  }
+  const short =
+    LEASE_MS < 2 * PROVIDER_TIMEOUT_MS + LEASE_MARGIN_MS
+      ? [`LEASE_MS: must be at least 2 × PROVIDER_TIMEOUT_MS + ${LEASE_MARGIN_MS}`]
+      : [];
+  if (keyless.length + short.length > 0) throw configurationError([...keyless, ...short]);
   return { ...parsed.data, LEASE_MS, accounts: accountsOf(parsed.data) };
 }
 

@@ -25,7 +25,7 @@ export function patchSpec(operation: Operation, patch: unknown, asking: Asking):
   const before = operation.wish.spec;
   const parsed = Spec.safeParse(mergePatch(before, patch));
   if (!parsed.success) return invalid(inputProblems(parsed.error.issues));
-  const after = parsed.data;
+  const after = withGoalOfCapture(before, parsed.data);
   if (sameSpec(before, after)) return UNCHANGED;
   const problems = specProblems(after);
   if (problems.length > 0) return invalid(problems);
@@ -36,6 +36,12 @@ export function patchSpec(operation: Operation, patch: unknown, asking: Asking):
       ? requestCancellation(operation, null, asking)
       : appended(operation, after))
   );
+}
+
+/** Asking for a capture is asking for more than the authorization, by whichever route: see requestCapture. */
+function withGoalOfCapture(before: Spec, after: Spec): Spec {
+  const asked = before.payment.capture_amount === null && after.payment.capture_amount !== null;
+  return asked && after.desired === 'authorized' ? { ...after, desired: 'fulfilled' } : after;
 }
 
 const invalid = (problems: readonly InputProblem[]): Refused =>

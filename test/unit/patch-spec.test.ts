@@ -56,6 +56,14 @@ describe('what may change', () => {
     expect(change).toMatchObject({ kind: 'changed', spec_changed: true, event: { type: 'spec_changed' } });
   });
 
+  test('a capture of an order that wanted the authorization only: it is wanted fulfilled, as by the route', () => {
+    const given = anOrder({ spec: { desired: 'authorized', payment: manual }, payment: AUTHORIZED });
+    expect(patch(given, { payment: { capture_amount: 6_500 } })).toMatchObject({
+      wish: { spec: { desired: 'fulfilled', payment: { capture_amount: 6_500 } } },
+      event: { data: { members: expect.arrayContaining(['desired', 'payment.capture_amount']) as unknown } },
+    });
+  });
+
   test('only the named members change', () => {
     const change = patch(fresh, { amount: { value: 9_000 } });
     expect(change).toMatchObject({
