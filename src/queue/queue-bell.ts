@@ -4,6 +4,9 @@ import type { Log } from '../reconciler/log.js';
 import { within } from '../within.js';
 import type { BellQueue } from './backend.js';
 
+/** Rings that follow each other sooner share one: nobody notices the delay, and a ring costs as much as a small order. */
+const PAUSE_MS = 20;
+
 /** A ring that the queue has not taken by then is given up; the sweep finds the work. */
 const GIVE_UP_MS = 2_000;
 
@@ -24,7 +27,7 @@ export class QueueBell implements Bell {
     this.#log = log;
   }
 
-  /** At most one ring is under way, however often this is called and however long the queue hangs. */
+  /** At once after a silence; then at most one ring at a time and a pause, however often this is called. */
   ring(): void {
     if (this.#ringing) {
       this.#again = true;
@@ -32,11 +35,13 @@ export class QueueBell implements Bell {
     }
     this.#ringing = true;
     void this.#ring().finally(() => {
-      this.#ringing = false;
-      if (this.#again) {
-        this.#again = false;
-        this.ring();
-      }
+      setTimeout(() => {
+        this.#ringing = false;
+        if (this.#again) {
+          this.#again = false;
+          this.ring();
+        }
+      }, PAUSE_MS).unref();
     });
   }
 

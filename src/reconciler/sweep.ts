@@ -10,6 +10,13 @@ export interface SweepOptions {
   readonly interval_ms: number;
 }
 
+/**
+ * While more waits than fits, a claim waits until it can take a good part of what the process may hold, so that it is
+ * worth its statement; but not for long, since some of what is held may be stuck with a provider that does not answer.
+ */
+const GOOD_PART = 0.25;
+const GATHER_MS = 20;
+
 /** How soon an account that is out or limited is asked for what it may bear meanwhile. */
 const HELD_MS = 250;
 
@@ -21,8 +28,11 @@ export class Sweep {
   readonly #timers = new Set<NodeJS.Timeout>();
   #claiming: Promise<void> | null = null;
   #heldTimer: NodeJS.Timeout | null = null;
+  #gathering: NodeJS.Timeout | null = null;
   /** Someone asked while a claim was under way, or the last claim left something for want of room. */
   #more = false;
+  /** The last claim took all that there was room for. */
+  #backlog = false;
   #draining = false;
 
   /** `bell` tells other workers of work that does not fit here. */
@@ -62,12 +72,12 @@ export class Sweep {
 
   async #claim(): Promise<void> {
     do {
-      this.#more = false;
       const { room } = this;
-      if (room <= 0) {
+      if (room <= 0 || this.#gathers(room)) {
         this.#more = true;
         return;
       }
+      this.#more = false;
       const { store, worker, lease_ms, accounts } = this.#loop;
       const { claims, drained, probed, held } = await store.claim(room, worker, lease_ms, accounts.ceiling);
       accounts.suspect(probed);
@@ -89,11 +99,23 @@ export class Sweep {
           });
         this.#passes.add(pass);
       }
-      if (claims.length === room) {
+      this.#backlog = claims.length === room;
+      if (this.#backlog) {
         this.#more = true;
         this.#bell.ring();
       }
     } while (this.#more && this.room > 0);
+  }
+
+  /** Whether to wait for more room before the next claim. */
+  #gathers(room: number): boolean {
+    if (room >= GOOD_PART * this.#options.concurrency) return false;
+    if (!this.#backlog) return this.#gathering !== null;
+    this.#gathering ??= this.#after(GATHER_MS, () => {
+      this.#gathering = null;
+      this.#backlog = false;
+    });
+    return true;
   }
 
   #lookAgain(dueIn: number | null): void {

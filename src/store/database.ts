@@ -1,4 +1,5 @@
 /** The connection to Postgres: it may be away at any moment, also at start, and comes back by itself. */
+import type { Pool } from 'pg';
 import {
   DataSource,
   type EntityTarget,
@@ -11,6 +12,15 @@ import { ProviderEvents1700000000002 } from '../../migrations/0002-provider-even
 import { Accounts1700000000003 } from '../../migrations/0003-accounts.js';
 import { Deadlines1700000000004 } from '../../migrations/0004-deadlines.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
+
+/**
+ * A statement that each connection parses and plans once. Its result columns are named one by one: with `*`, a column
+ * added by a later version would break the statement in processes of this one.
+ */
+export interface Prepared {
+  readonly name: string;
+  readonly text: string;
+}
 
 /** Postgres could not be reached or did not answer in time; nothing is known to have been written. */
 export class StoreUnavailable extends Error {
@@ -83,7 +93,7 @@ export class Database {
   }
 
   /** Runs one statement and returns its rows. Throws StoreUnavailable, or what Postgres said. */
-  async query<Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+  async query<Row>(sql: string | Prepared, parameters: readonly unknown[] = []): Promise<Row[]> {
     await this.connect();
     for (let tried = 1; ; tried += 1) {
       try {
@@ -95,15 +105,11 @@ export class Database {
     }
   }
 
-  async #run<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
-    const runner = this.#source.createQueryRunner();
-    try {
-      // The structured result is the same for every kind of statement; the plain one is not.
-      const result = await runner.query(sql, [...parameters], true);
-      return result.records as Row[];
-    } finally {
-      await runner.release();
-    }
+  async #run<Row>(sql: string | Prepared, parameters: readonly unknown[]): Promise<Row[]> {
+    const { master } = this.#source.driver as unknown as { readonly master: Pool };
+    const statement = typeof sql === 'string' ? { text: sql } : sql;
+    const result = await master.query<Row & object>({ ...statement, values: [...parameters] });
+    return result.rows;
   }
 
   /** Runs a read through a repository with the errors of `query`. */

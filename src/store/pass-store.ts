@@ -87,7 +87,9 @@ const NEAR_DEADLINE_MS = 60 * 60 * 1000;
  *            turns are scarce then, so records that are near their deadline come first, the nearest before the others
  *   free     all others
  */
-const CLAIM = `
+const CLAIM = {
+  name: 'claim',
+  text: `
 WITH probes AS (
   UPDATE provider_accounts SET probe_at = now() + make_interval(secs => $4::float8 / 1000), granted = 1
   WHERE breaker = 'open' AND probe_at <= now()
@@ -141,7 +143,8 @@ SELECT provider_accounts.account, permits.kind = 'probe' AS probed,
   breaker = 'open' OR rate IS NOT NULL OR coalesce(throttled_until > now(), false) AS held,
   coalesce(json_agg(claimed ORDER BY claimed.next_attempt_at) FILTER (WHERE claimed.id IS NOT NULL), '[]') AS claims
 FROM provider_accounts LEFT JOIN permits USING (account) LEFT JOIN claimed USING (account)
-GROUP BY provider_accounts.account, permits.kind, permits.granted`;
+GROUP BY provider_accounts.account, permits.kind, permits.granted`,
+};
 
 /**
  * The journals of claimed records. A statement of its own: a claim sees each row as its last writer left it, but other
@@ -158,7 +161,9 @@ const JOURNALS = 'SELECT * FROM operation_attempts WHERE operation = ANY ($1::bi
  *              and no write by somebody who woke the record (the customer tries again): their status is the newer one
  *   opened     the intent: only when moreover nobody wrote since and the lease has time left
  */
-const RECORD = `
+const RECORD = {
+  name: 'record',
+  text: `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
     "row" bigint, worker text, fencing_token bigint, resource_version bigint, generation integer,
@@ -222,7 +227,8 @@ WITH input AS (
   ORDER BY i."row", part.part, e.place
 )
 SELECT w.id AS "row", w.resource_version, w.woken, to_json(opened.*) AS attempt
-FROM written w LEFT JOIN opened ON opened.operation = w.id`;
+FROM written w LEFT JOIN opened ON opened.operation = w.id`,
+};
 
 /** The payment becomes the row's own, unless it is another's; a crash after it leaves a payment with one owner. */
 const ADOPT = `

@@ -17,7 +17,9 @@ import type {
 } from './record.js';
 
 /** Due at once: each row is inserted together with its first event, so that neither exists alone. */
-const CREATE = `
+const CREATE = {
+  name: 'create',
+  text: `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
     operation_id text, account text, labels jsonb, requested_by json, created_at timestamptz, wish jsonb, status jsonb)
@@ -35,7 +37,8 @@ WITH input AS (
   SELECT id, created.created_at, 'operation_created', requested_by->>'kind', requested_by->>'name', 'The wish was stored.'
   FROM created JOIN input USING (operation_id)
 )
-SELECT operation_id, labels, spec, status, next_attempt_at FROM created`;
+SELECT operation_id, labels, spec, status, next_attempt_at FROM created`,
+};
 
 /** Loses against any write since the version that the change was computed from; wakes the record. */
 const CHANGE_WISH = `
