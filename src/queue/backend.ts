@@ -80,11 +80,12 @@ function postgresBackend(connectionString: string): QueueBackend {
   const connection = { connectionString };
   return {
     kind: 'postgres',
-    queue(onError) {
-      const queue = new classes.Queue(QUEUE, { connection, defaultJobOptions: JOB_OPTIONS });
-      queue.on('error', onError);
-      return queue;
-    },
+    queue: (onError) =>
+      openedAnew(() => {
+        const queue = new classes.Queue(QUEUE, { connection, defaultJobOptions: JOB_OPTIONS });
+        queue.on('error', onError);
+        return queue;
+      }),
     worker(work, onError) {
       const worker = new classes.Worker(QUEUE, work, { connection, ...WORKER_OPTIONS });
       worker.on('error', onError);
@@ -102,5 +103,36 @@ function postgresBackend(connectionString: string): QueueBackend {
     // It is the database, whose readiness is checked already.
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),
+  };
+}
+
+type Opened = BellQueue & { waitUntilReady(): Promise<unknown> };
+
+/**
+ * The library keeps the failure of its first connection for good, and a process begins before Postgres is there or the
+ * queue's schema is made: a queue that did not become ready is thrown away, and the next call opens another.
+ */
+function openedAnew(open: () => Opened): BellQueue {
+  let current: Promise<Opened> | null = null;
+  const ready = (): Promise<Opened> =>
+    (current ??= (async () => {
+      const queue = open();
+      try {
+        await queue.waitUntilReady();
+        return queue;
+      } catch (error) {
+        current = null;
+        await queue.close().catch(() => undefined);
+        throw error;
+      }
+    })());
+  return {
+    add: async (...job) => (await ready()).add(...job),
+    upsertJobScheduler: async (...schedule) => (await ready()).upsertJobScheduler(...schedule),
+    getJobScheduler: async (...id) => (await ready()).getJobScheduler(...id),
+    async close() {
+      const queue = await current?.catch(() => null);
+      await queue?.close();
+    },
   };
 }

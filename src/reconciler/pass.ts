@@ -1,4 +1,5 @@
 /** What one pass knows so far and has not yet written: a value, changed only by the functions below. */
+import { isDeepStrictEqual } from 'node:util';
 import {
   absorbJournal,
   absorbObservation,
@@ -147,24 +148,15 @@ export function isChanged(pass: Pass): boolean {
   const before = pass.written;
   return (
     now.provider_reference !== before.provider_reference ||
-    visible(now.facts, now.status) !== visible(before.facts, before.status)
+    !isDeepStrictEqual(visible(now.facts, now.status), visible(before.facts, before.status))
   );
 }
 
-function visible(facts: Facts, status: Status): string {
+function visible(facts: Facts, status: Status): unknown {
   const payment = { ...facts.payment, observed_at: null };
   const inventory = { ...facts.inventory, observed_at: null };
   // Failing in the same way once more is nothing new either.
   const budget = { ...facts.budget, reads: 0, streak: 0 };
   const failure = facts.failure === null ? null : { ...facts.failure, request_id: undefined };
-  // Postgres returns jsonb with its own order of members.
-  return canonical({ ...facts, payment, inventory, budget, failure, status });
-}
-
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) =>
-    member !== null && typeof member === 'object' && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
-  );
+  return { ...facts, payment, inventory, budget, failure, status };
 }

@@ -4,7 +4,7 @@ import type { PaymentCall } from '../../src/payment/port.js';
 import { safeText } from '../../src/payment/stripe/redact.js';
 import { retryAfterMs } from '../../src/payment/stripe/retry-after.js';
 import { toOutcome } from '../../src/payment/stripe/to-outcome.js';
-import { TransportError } from '../../src/payment/stripe/transport.js';
+import { TransportError } from '../../src/outgoing/round-trip.js';
 import { understand, WireCharge } from '../../src/payment/stripe/wire.js';
 import { aCharge, aPaymentIntent, aRefund, resolved } from '../support/stripe-objects.js';
 

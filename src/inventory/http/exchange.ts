@@ -1,4 +1,5 @@
 /** One bounded HTTP exchange with the warehouse. Never throws; whether the request can have left is always told. */
+import { send, TransportError, type Agents, type TransportFailure } from '../../outgoing/round-trip.js';
 
 export interface Request {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
@@ -7,6 +8,7 @@ export interface Request {
   readonly body?: unknown;
   /** For the whole exchange, the body included. */
   readonly timeout_ms: number;
+  readonly agents: Agents;
 }
 
 export type Body =
@@ -37,46 +39,44 @@ export type Exchange =
 /** 200 lines of 128 characters take 120 kB at most; the rest is room for members that are not read. */
 const LARGEST_BODY_BYTES = 1024 * 1024;
 
-/** The connection never came about, so nothing was sent. */
-const NEVER_CONNECTED =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_NONAME|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS_|DEPTH_ZERO_SELF|SELF_SIGNED|UNABLE_TO_)/;
-
-export async function exchange({ method, url, body, timeout_ms }: Request): Promise<Exchange> {
-  const deadline = AbortSignal.timeout(timeout_ms);
+export async function exchange({ method, url, body, timeout_ms, agents }: Request): Promise<Exchange> {
+  const { protocol, hostname, port, pathname } = new URL(url);
+  const secure = protocol === 'https:';
+  const json = body === undefined ? undefined : JSON.stringify(body);
   try {
-    const response = await fetch(url, {
+    const answer = await send({
+      secure,
+      // Node's http wants an IPv6 address without the brackets that a URL has.
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: port !== '' ? port : secure ? '443' : '80',
+      path: pathname,
       method,
-      // A redirect is nobody's reservation; followed, it could turn a PUT into a GET of something else.
-      redirect: 'manual',
-      signal: deadline,
       headers: {
         accept: 'application/json',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        // A write without a body says so: some servers refuse one that leaves it open.
+        ...(json !== undefined
+          ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) }
+          : method !== 'GET' && { 'content-length': 0 }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(json !== undefined && { body: json }),
+      timeout_ms,
+      largest_body_bytes: LARGEST_BODY_BYTES,
+      agents,
     });
+    const retry_after_ms = seconds(answer.response.headers['retry-after']);
     return {
       kind: 'answer',
-      status: response.status,
-      body: await readBody(response),
-      retry_after_ms: seconds(response.headers.get('retry-after')),
+      status: answer.status,
+      body: bodyOf(await answer.text()),
+      retry_after_ms,
     };
   } catch (error) {
-    return lost(error, deadline.aborted);
+    if (error instanceof TransportError) return withoutBody(error);
+    throw error;
   }
 }
 
-async function readBody(response: Response): Promise<Body> {
-  const decoder = new TextDecoder();
-  let size = 0;
-  let text = '';
-  // Leaving the loop early cancels the stream.
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > LARGEST_BODY_BYTES) return { kind: 'other', html: false };
-    text += decoder.decode(chunk, { stream: true });
-  }
-  text += decoder.decode();
+function bodyOf(text: string): Body {
   if (text.trim() === '') return { kind: 'empty' };
   try {
     return { kind: 'json', value: JSON.parse(text) as unknown };
@@ -85,48 +85,26 @@ async function readBody(response: Response): Promise<Body> {
   }
 }
 
-function lost(error: unknown, late: boolean): Exchange {
-  if (late) {
+const LOST: Readonly<
+  Record<Exclude<TransportFailure, 'invalid_body'>, Extract<Exchange, { kind: 'lost' }>['code']>
+> = {
+  not_connected: 'inventory_unreachable',
+  connection_lost: 'inventory_connection_lost',
+  timeout: 'inventory_timeout',
+};
+
+function withoutBody({ failure, unsent, status, message }: TransportError): Exchange {
+  // It said something, and too much of it: its status counts.
+  if (failure === 'invalid_body')
     return {
-      kind: 'lost',
-      unsent: false,
-      code: 'inventory_timeout',
-      message: 'The warehouse did not answer in time.',
+      kind: 'answer',
+      status: status ?? 0,
+      body: { kind: 'other', html: false },
+      retry_after_ms: null,
     };
-  }
-  const cause = member(error, 'cause');
-  const code = codeOf(cause);
-  if (code !== null && NEVER_CONNECTED.test(code)) {
-    const message = `No connection to the warehouse (${code}).`;
-    return { kind: 'lost', unsent: true, code: 'inventory_unreachable', message };
-  }
-  // fetch refuses some ports by itself, before it tries.
-  if (member(cause, 'message') === 'bad port') {
-    const message = 'The port of the warehouse is one that HTTP clients refuse.';
-    return { kind: 'lost', unsent: true, code: 'inventory_misconfigured', message };
-  }
-  // Everything else may have arrived, whatever it is called.
-  const message = `The connection to the warehouse was lost${code === null ? '' : ` (${code})`}.`;
-  return { kind: 'lost', unsent: false, code: 'inventory_connection_lost', message };
+  return { kind: 'lost', unsent, code: LOST[failure], message: `The warehouse: ${message}.` };
 }
-
-/** With several addresses of one name, Node throws an AggregateError; it counts only if all failed alike. */
-function codeOf(cause: unknown): string | null {
-  const several = member(cause, 'errors');
-  if (Array.isArray(several) && several.length > 0) {
-    const codes = several.map(codeOf);
-    const unclear = codes.filter((code) => code === null || !NEVER_CONNECTED.test(code));
-    return (unclear.length > 0 ? unclear[0] : codes[0]) ?? null;
-  }
-  const code = member(cause, 'code');
-  return typeof code === 'string' ? code : null;
-}
-
-const member = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined;
 
 /** The form of Retry-After that machines send; a date would need the warehouse's clock. */
-const seconds = (header: string | null): number | null =>
-  header !== null && /^\d{1,5}$/.test(header) ? Number(header) * 1000 : null;
+const seconds = (header: string | undefined): number | null =>
+  header !== undefined && /^\d{1,5}$/.test(header) ? Number(header) * 1000 : null;

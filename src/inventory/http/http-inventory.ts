@@ -2,6 +2,7 @@
 import type { Outcome, Parameters } from '../../operation/attempt.js';
 import type { Reading, ReservationReading } from '../../operation/observation.js';
 import type { InventoryStep } from '../../operation/step.js';
+import { keepAliveAgents } from '../../outgoing/round-trip.js';
 import type { Inventory, InventoryCall } from '../port.js';
 import { AMBIGUOUS_REFUSAL, settleRefusal, toOutcome, toReading } from './answers.js';
 import { exchange, type Exchange, type Request } from './exchange.js';
@@ -16,6 +17,7 @@ export interface HttpInventoryOptions {
 export class HttpInventory implements Inventory {
   readonly #base: string;
   readonly #timeoutMs: number;
+  readonly #agents = keepAliveAgents();
 
   constructor({ base, timeout_ms }: HttpInventoryOptions) {
     this.#base = `${base.origin}${base.pathname.replace(/\/+$/, '')}`;
@@ -65,6 +67,7 @@ export class HttpInventory implements Inventory {
         method,
         url,
         timeout_ms: this.#timeoutMs,
+        agents: this.#agents,
         ...(body !== undefined && { body }),
       });
     } catch {

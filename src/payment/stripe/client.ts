@@ -1,6 +1,4 @@
 /** Builds the Stripe SDK client the way this service needs it. */
-import http from 'node:http';
-import https from 'node:https';
 import Stripe from 'stripe';
 import { Transport } from './transport.js';
 
@@ -17,13 +15,9 @@ export interface StripeClientOptions {
  * reading, so the SDK's retries are off.
  */
 export function stripeClient({ secret, base, timeout_ms }: StripeClientOptions): Stripe {
-  const httpClient = new Transport({
-    http: new http.Agent({ keepAlive: true }),
-    https: new https.Agent({ keepAlive: true }),
-  });
   return new Stripe(secret, {
     ...(base && address(base)),
-    httpClient,
+    httpClient: new Transport(),
     timeout: timeout_ms,
     maxNetworkRetries: 0,
     telemetry: false,

@@ -1,5 +1,5 @@
 /** What is legible of a thrown value of any shape. Read member by member: nothing about it can be relied on. */
-import { TransportError } from './transport.js';
+import { TransportError } from '../../outgoing/round-trip.js';
 
 export interface ProviderError {
   /** Set when no usable answer came; then the rest is empty. */
