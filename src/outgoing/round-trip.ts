@@ -51,20 +51,42 @@ export interface Outgoing {
 
 /** Resolves when the head of the answer is there. Rejects with TransportError. */
 export async function send(outgoing: Outgoing): Promise<Answer> {
-  const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(), outgoing.timeout_ms);
+  const deadline = new Deadline(outgoing.timeout_ms);
   try {
-    const response = await sendPersistently(outgoing, abort.signal);
-    response.once('close', () => clearTimeout(timer));
-    return new Answer(response, abort.signal, outgoing.largest_body_bytes);
+    const response = await sendPersistently(outgoing, deadline);
+    response.once('close', () => deadline.clear());
+    return new Answer(response, deadline, outgoing.largest_body_bytes);
   } catch (error) {
-    clearTimeout(timer);
+    deadline.clear();
     throw error;
   }
 }
 
+/** Ends whichever request is under way. An AbortSignal would do the same at several times the cost. */
+class Deadline {
+  readonly #timer: NodeJS.Timeout;
+  #request: ClientRequest | null = null;
+  passed = false;
+
+  constructor(ms: number) {
+    this.#timer = setTimeout(() => {
+      this.passed = true;
+      this.#request?.destroy();
+    }, ms);
+  }
+
+  bounds(request: ClientRequest): void {
+    this.#request = request;
+    if (this.passed) request.destroy();
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
 /** At most one resend, for a kept connection that turned out to be closed; keys make the two requests one effect. */
-async function sendPersistently(outgoing: Outgoing, deadline: AbortSignal): Promise<IncomingMessage> {
+async function sendPersistently(outgoing: Outgoing, deadline: Deadline): Promise<IncomingMessage> {
   const first = await sendOnce(outgoing, deadline);
   if (!(first instanceof Lost)) return first;
   if (!first.idle) throw first.error;
@@ -81,13 +103,13 @@ class Lost {
   ) {}
 }
 
-function sendOnce(outgoing: Outgoing, deadline: AbortSignal): Promise<IncomingMessage | Lost> {
+function sendOnce(outgoing: Outgoing, deadline: Deadline): Promise<IncomingMessage | Lost> {
   const { secure, host, port, path, method, headers, agents, body } = outgoing;
   return new Promise((resolve) => {
     let connected = false;
     const lose = (request: ClientRequest | null, error: Error & { code?: string }): void => {
       const code = error.code ?? error.name;
-      const failure = deadline.aborted ? 'timeout' : connected ? 'connection_lost' : 'not_connected';
+      const failure = deadline.passed ? 'timeout' : connected ? 'connection_lost' : 'not_connected';
       const message = {
         timeout: 'no answer in time',
         connection_lost: 'connection lost',
@@ -100,8 +122,8 @@ function sendOnce(outgoing: Outgoing, deadline: AbortSignal): Promise<IncomingMe
     };
     try {
       const agent = secure ? agents.https : agents.http;
-      const options = { host, port, path, method, headers, agent, signal: deadline };
-      const request = (secure ? https : http).request(options);
+      const request = (secure ? https : http).request({ host, port, path, method, headers, agent });
+      deadline.bounds(request);
       request.once('socket', (socket: Socket) => {
         if (request.reusedSocket || !socket.connecting) connected = true;
         // Data waits for the handshake, so a certificate that is refused means that nothing was sent.
@@ -111,19 +133,19 @@ function sendOnce(outgoing: Outgoing, deadline: AbortSignal): Promise<IncomingMe
       request.on('error', (error) => lose(request, error));
       request.end(body);
     } catch (error) {
-      // Headers that cannot be written, or a deadline of no time at all.
+      // Headers that cannot be written.
       lose(null, error instanceof Error ? error : new Error('no request could be made'));
     }
   });
 }
 
 export class Answer {
-  readonly #deadline: AbortSignal;
+  readonly #deadline: Deadline;
   readonly #largest: number;
 
   constructor(
     readonly response: IncomingMessage,
-    deadline: AbortSignal,
+    deadline: Deadline,
     largest: number,
   ) {
     this.#deadline = deadline;
@@ -135,24 +157,31 @@ export class Answer {
   }
 
   /** The whole body. Rejects with TransportError. */
-  async text(): Promise<string> {
+  text(): Promise<string> {
+    const { response } = this;
     const chunks: Buffer[] = [];
     let size = 0;
-    try {
-      for await (const chunk of this.response as AsyncIterable<Buffer>) {
+    return new Promise((resolve, reject) => {
+      response.on('data', (chunk: Buffer) => {
         size += chunk.length;
-        // Leaving the loop destroys the response, and with it the connection.
-        if (size > this.#largest) throw this.failure('invalid_body', 'the body is too large');
-        chunks.push(chunk);
-      }
-    } catch (error) {
-      if (error instanceof TransportError) throw error;
-      throw this.#deadline.aborted
-        ? this.failure('timeout', 'the body did not end in time')
-        : this.failure('connection_lost', 'the body broke off');
-    }
-    if (!this.response.complete) throw this.failure('connection_lost', 'the body broke off');
-    return Buffer.concat(chunks).toString('utf8');
+        if (size <= this.#largest) return void chunks.push(chunk);
+        reject(this.failure('invalid_body', 'the body is too large'));
+        response.destroy();
+      });
+      response.once('end', () => {
+        if (response.complete) resolve(Buffer.concat(chunks).toString('utf8'));
+      });
+      // Also after its end, and then without consequence.
+      response.once('close', () => {
+        reject(
+          this.#deadline.passed
+            ? this.failure('timeout', 'the body did not end in time')
+            : this.failure('connection_lost', 'the body broke off'),
+        );
+      });
+      // It closes, too.
+      response.on('error', () => undefined);
+    });
   }
 
   failure(failure: TransportFailure, what: string): TransportError {

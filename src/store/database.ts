@@ -11,6 +11,7 @@ import { Operations1700000000001 } from '../../migrations/0001-operations.js';
 import { ProviderEvents1700000000002 } from '../../migrations/0002-provider-events.js';
 import { Accounts1700000000003 } from '../../migrations/0003-accounts.js';
 import { Deadlines1700000000004 } from '../../migrations/0004-deadlines.js';
+import { CheapWrites1700000000005 } from '../../migrations/0005-cheap-writes.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -84,6 +85,7 @@ export class Database {
         ProviderEvents1700000000002,
         Accounts1700000000003,
         Deadlines1700000000004,
+        CheapWrites1700000000005,
       ],
       migrationsTableName: 'schema_migrations',
       migrationsTransactionMode: 'each',

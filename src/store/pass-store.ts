@@ -165,7 +165,7 @@ const RECORD = {
   name: 'record',
   text: `
 WITH input AS (
-  SELECT * FROM json_to_recordset($1::json) AS i(
+  SELECT i.* FROM unnest($1::json[]) AS entry, json_to_record(entry) AS i(
     "row" bigint, worker text, fencing_token bigint, resource_version bigint, generation integer,
     facts jsonb, status jsonb, provider_reference text, changed boolean,
     attempt_id bigint, outcome text, key_spent boolean, failure jsonb, shown jsonb, request_id text,
@@ -184,7 +184,10 @@ WITH input AS (
       THEN i.status ELSE o.status END,
     settled_at = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
       THEN (i.status->>'settled_at')::timestamptz ELSE o.settled_at END,
-    deadline_at = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+    deadline_at = CASE
+      -- Asked of nobody while the record is held, and a write that touches no index is a cheaper one.
+      WHEN i.intent IS NOT NULL THEN o.deadline_at
+      WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
       THEN (i.status->>'deadline_at')::timestamptz ELSE o.deadline_at END,
     resource_version = o.resource_version + CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END,
     updated_at = CASE WHEN i.changed OR i.intent IS NOT NULL THEN clock_timestamp() ELSE o.updated_at END,
@@ -322,7 +325,7 @@ export class PassStore {
       resource_version: string;
       woken: boolean;
       attempt: OperationAttemptRow | null;
-    }>(RECORD, [JSON.stringify(entries.map(toInput))]);
+    }>(RECORD, [entries.map((entry) => JSON.stringify(toInput(entry)))]);
     const written = new Map(rows.map((row) => [row.row, row]));
     return entries.map((entry) => {
       const row = written.get(entry.row);
