@@ -171,8 +171,8 @@ export class Answer {
       response.once('end', () => {
         if (response.complete) resolve(Buffer.concat(chunks).toString('utf8'));
       });
-      // Also after its end, and then without consequence.
       response.once('close', () => {
+        if (response.complete) return;
         reject(
           this.#deadline.passed
             ? this.failure('timeout', 'the body did not end in time')

@@ -21,7 +21,7 @@ const CREATE = {
   name: 'create',
   text: `
 WITH input AS (
-  SELECT i.* FROM unnest($1::json[]) AS operation, json_to_record(operation) AS i(
+  SELECT * FROM json_to_recordset($1::json) AS i(
     operation_id text, account text, labels jsonb, requested_by json, created_at timestamptz, wish jsonb, status jsonb)
 ), created AS (
   INSERT INTO order_operations (operation_id, account, labels, requested_by, created_at, updated_at, spec, first_spec,
@@ -85,7 +85,7 @@ export class PostgresOperationStore implements OperationStore {
   /** Null for each that cannot be inserted: its key exists, or another operation has its order. */
   async #insert(operations: readonly NewOperation[]): Promise<(OperationRecord | null)[]> {
     const rows = await this.#database.query<CreatedRow>(CREATE, [
-      operations.map((operation) => JSON.stringify(operation)),
+      JSON.stringify(operations),
       JSON.stringify(NO_FACTS),
     ]);
     const created = new Map(rows.map((row) => [row.operation_id, row]));

@@ -16,6 +16,7 @@ const Reservation = z.object({
   lines: Lines.nullish().transform((lines) => lines ?? null),
 });
 const AnyState = z.object({ state: z.string() });
+const Asked = z.object({ lines: Lines });
 
 type Answer = Extract<Exchange, { kind: 'answer' }>;
 
@@ -207,7 +208,7 @@ function reservationIn(body: Body): Understood {
 const isPage = (body: Body): boolean => body.kind === 'other' && body.html;
 
 function asAsked(asked: unknown, held: ReservationReading['lines']): boolean {
-  const wanted = z.object({ lines: Lines }).safeParse(asked);
+  const wanted = Asked.safeParse(asked);
   return !wanted.success || sameLines(held, wanted.data.lines);
 }
 

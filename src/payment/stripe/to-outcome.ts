@@ -45,8 +45,17 @@ export const isSuccess = (envelope: Envelope): boolean =>
 /** The payment that an answer shows, believed as far as its shape goes: the object itself, or the error's. */
 export function paymentIn(answer: SdkAnswer): WirePayment | null {
   const raw = answer.kind === 'resolved' ? answer.value : toFault(answer.error).error.payment;
-  const payment = understand(WirePayment, raw);
+  const payment = understandPayment(raw);
   return payment.ok ? payment.value : null;
+}
+
+/** An answer is looked at for its charge and again for what it means; it is understood once. */
+const understood = new WeakMap<object, Understood<WirePayment>>();
+function understandPayment(raw: unknown): Understood<WirePayment> {
+  if (typeof raw !== 'object' || raw === null) return understand(WirePayment, raw);
+  const known = understood.get(raw) ?? understand(WirePayment, raw);
+  understood.set(raw, known);
+  return known;
 }
 
 /**
@@ -100,7 +109,7 @@ const unusable = (say: Speaker, why: Pick<Failure, 'code' | 'message'>, shown?: 
   say.no('unknown', 'unknown', why.code, why.message, shown);
 
 function paymentOutcome(call: PaymentCall, raw: unknown, charge: WireCharge | null, say: Speaker): Outcome {
-  const payment = understand(WirePayment, raw);
+  const payment = understandPayment(raw);
   if (!payment.ok) return unusable(say, payment.failure);
   const { id, status } = payment.value;
   if (call.reference !== null && id !== call.reference) {
