@@ -14,6 +14,9 @@ const STRIPE_KEY = 'sk_test_product_secret_0001';
 export const PROVIDER_TIMEOUT_MS = 800;
 export const LEASE_MS = 2_500;
 
+/** Several that start at once on two busy cores need their time. */
+const START_PATIENCE_MS = 60_000;
+
 export interface Process {
   readonly url: string;
   readonly pid: number;
@@ -78,7 +81,11 @@ export async function aProduct(environment: Record<string, string> = {}): Promis
       running.add(process);
       void process.exited.then(() => running.delete(process));
       if (ready)
-        await until(async () => (await fetch(`${process.url}/readyz`)).status === 200, 'readyz', 15_000);
+        await until(
+          async () => (await fetch(`${process.url}/readyz`)).status === 200,
+          'readyz',
+          START_PATIENCE_MS,
+        );
       return process;
     },
     async stop() {
@@ -119,10 +126,14 @@ async function startProcess(environment: Record<string, string>): Promise<Proces
   }));
   let gone = false;
   void exited.then(() => (gone = true));
-  const port = await until(() => {
-    if (gone) throw new Error(`the process ended before it listened:\n${output()}`);
-    return Promise.resolve(/"port":(\d+)[^\n]*"message":"listening"/.exec(output())?.[1]);
-  }, 'the process to listen');
+  const port = await until(
+    () => {
+      if (gone) throw new Error(`the process ended before it listened:\n${output()}`);
+      return Promise.resolve(/"port":(\d+)[^\n]*"message":"listening"/.exec(output())?.[1]);
+    },
+    'the process to listen',
+    START_PATIENCE_MS,
+  );
   return {
     url: `http://127.0.0.1:${port}`,
     pid: child.pid ?? 0,
