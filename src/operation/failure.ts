@@ -58,6 +58,12 @@ export const NOT_FOUND = 'payment_not_found';
 /** The provider still works on an earlier request of ours under the same key. */
 const IN_FLIGHT = 'idempotency_key_in_use';
 
+/** This process stood still for so long that the call might have outlasted its lease. */
+export const TOO_SLOW = 'lease_too_short';
+
+/** Trouble of ours, and none of the order. */
+const OURS: ReadonlySet<string> = new Set([IN_FLIGHT, TOO_SLOW]);
+
 /** Codes whose cause stays whatever is read: other parameters under our key; goods that are out of the house. */
 const LASTING: ReadonlySet<string> = new Set(['idempotency_mismatch', 'goods_gone']);
 
@@ -74,4 +80,4 @@ const WAREHOUSE_AWAY = /^inventory_(http_5\d\d|timeout|connection_lost)$/;
  */
 export const spendsBudget = (failure: Failure): boolean =>
   failure.code === NOT_FOUND ||
-  (POSTURES[failure.class].spendsBudget && failure.code !== IN_FLIGHT && !WAREHOUSE_AWAY.test(failure.code));
+  (POSTURES[failure.class].spendsBudget && !OURS.has(failure.code) && !WAREHOUSE_AWAY.test(failure.code));

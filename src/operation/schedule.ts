@@ -32,11 +32,14 @@ export function nextLook(
   const quietSince = status.settled_at ?? status.attention?.since ?? null;
   const quiet = quietSince === null ? 0 : time - Date.parse(quietSince);
   const turn = Math.max(policy.resync_interval_ms, quiet / DECAY);
-  if (facts.failure !== null && isReading(facts.failure.step)) {
-    // It was read for a reason, perhaps a webhook that does not come twice, and nothing was seen. A settled record and
-    // one that waits for a person have time: the pauses double up to their slow turn, so that an outage is no storm.
+  const unread = facts.failure !== null && isReading(facts.failure.step);
+  const inDoubt = facts.unresolved !== null && status.attention !== null && quiet <= policy.watch_ms;
+  if (unread || inDoubt) {
+    // It was read for a reason, perhaps a webhook that does not come twice, and nothing was seen; or nothing is sent any
+    // more, and a reading alone can tell a person whether money moved. What is settled or waits for a person has time:
+    // the pauses double up to its slow turn, so that an outage is no storm.
     const pause = backoff(facts.budget.streak, { base_ms: policy.backoff_base_ms, max_ms: turn }, random);
-    return new Date(time + Math.max(pause, facts.failure.retry_after_ms ?? 0));
+    return new Date(time + Math.max(pause, facts.failure?.retry_after_ms ?? 0, unread ? 0 : quiet / DECAY));
   }
   if (quiet > policy.watch_ms) return null;
   const deadline = status.settled_at === null ? deadlineOf(operation, policy) : null;

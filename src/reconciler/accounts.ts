@@ -3,7 +3,7 @@
  * once for all processes, spends nobody's retry budget, and ends by itself when the account answers again.
  */
 import type { Outcome } from '../operation/attempt.js';
-import type { Failure } from '../operation/failure.js';
+import { TOO_SLOW, type Failure } from '../operation/failure.js';
 import type { PaymentReading, Reading } from '../operation/observation.js';
 import type { AccountIdentity, PaymentProvider } from '../payment/port.js';
 import type { AccountStore } from '../store/account-store.js';
@@ -16,7 +16,7 @@ type Signal = 'none' | 'trouble' | 'throttled' | 'refused';
 const OF_ONE_OPERATION = new Set([
   'idempotency_key_in_use',
   'lock_timeout',
-  'lease_too_short',
+  TOO_SLOW,
   // An object that is not there: a caller may have named it. That the key opens another account shows by its identity.
   'payment_not_found',
   'resource_missing',

@@ -1,6 +1,7 @@
 /** The loop for one record: observe → next step → record the intent → apply → record the outcome, until none is left. */
 import { chooseKey, effectKey, type KeyChoice, type Outcome } from '../operation/attempt.js';
 import { paymentFailure } from '../operation/absorb.js';
+import { TOO_SLOW } from '../operation/failure.js';
 import { nextStep, type Seen } from '../operation/next-step.js';
 import type { Observation } from '../operation/observation.js';
 import { nextLook } from '../operation/schedule.js';
@@ -175,7 +176,7 @@ async function send(
       kind: 'not_sent',
       failure: {
         class: 'transient',
-        code: 'lease_too_short',
+        code: TOO_SLOW,
         message: 'The worker was too slow to begin the call.',
       },
     };

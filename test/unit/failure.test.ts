@@ -40,6 +40,7 @@ describe('postures', () => {
 
 test('waiting for our own request that is still under way spends nothing', () => {
   expect(spendsBudget(aFailure({ code: 'idempotency_key_in_use' }))).toBe(false);
+  expect(spendsBudget(aFailure({ class: 'transient', code: 'lease_too_short' }))).toBe(false);
 });
 
 test.each([

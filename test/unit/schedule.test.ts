@@ -230,6 +230,26 @@ describe('the next look at a record that rests', () => {
     expect(look(given, decision, { now })).toBe(want);
   });
 
+  describe('with an effect in doubt, for which nothing is sent any more', () => {
+    const doubt: FactsPatch = {
+      ...failed({}, 9),
+      unresolved: { step: 'confirm_payment', target: 'pi_1/1', since: iso(0) },
+    };
+    const given: Given = { facts: doubt, status: attention(0), deadline: iso(900 * DAY) };
+
+    test('it is read soon, however slow the regular turn is', () => {
+      expect(look(given, PERSON)).toBe(2 ** 8 * 500);
+    });
+    test('and then less and less often', () => {
+      expect(look(given, PERSON, { now: DAY })).toBe(DAY / 10);
+      expect(look(given, PERSON, { now: 181 * DAY })).toBe(null);
+    });
+    test('while it is paused it has its regular turn', () => {
+      const paused = { facts: { ...doubt, failure: null } };
+      expect(look(paused, WAIT)).toBe(15 * MINUTE);
+    });
+  });
+
   test('about 25 looks are taken at a settled record in a decade of time', () => {
     let now = DAY;
     let looks = 0;
