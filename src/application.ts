@@ -98,6 +98,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   const started = (async () => {
     while (!draining && !(await prepared(config, database, backend, logger))) await pause(START_PAUSE_MS);
     if (draining || sweep === null) return;
+    await goOn(config, loop.store, logger);
     const { SWEEP_INTERVAL_MS: interval_ms } = config;
     clockWork = new ClockWork({
       backend,
@@ -142,6 +143,17 @@ async function prepared(
   }
 }
 
+/** A worker that has the name of a former one goes on with what that one held, without waiting for its leases. */
+async function goOn({ WORKER_ID }: Config, store: PassStore, logger: Logger): Promise<void> {
+  if (WORKER_ID === undefined) return;
+  try {
+    const leases = await store.freeLeasesOf(`${WORKER_ID}/`);
+    if (leases > 0) logger.info({ leases, worker: WORKER_ID }, 'went on with what the former process held');
+  } catch (error) {
+    logger.warn({ err: error }, 'the leases of the former process run out by themselves');
+  }
+}
+
 /** Brings the schemas up and returns what was run. */
 export async function migrate(
   database: Database,
@@ -174,7 +186,7 @@ function loopOf(config: Config, database: Database, metrics: Metrics, logger: Lo
     inventory,
     clock: systemClock,
     policy: policyOf(config),
-    worker: `${config.ROLE}-${randomUUID()}`,
+    worker: `${config.WORKER_ID ?? config.ROLE}/${randomUUID()}`,
     lease_ms: config.LEASE_MS,
     provider_timeout_ms: config.PROVIDER_TIMEOUT_MS,
     log: logger,

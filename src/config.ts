@@ -97,6 +97,11 @@ const Environment = z.object({
   PROVIDER_RATE_LIMIT: z.coerce.number().min(1).max(100_000).default(80),
   /** Orders in work at once per process; each holds no database connection while it waits for the provider. */
   WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
+  /** A name that only one worker has at a time, and has again after a restart: it then goes on at once with what it held. */
+  WORKER_ID: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,128}$/, { error: 'must be 1 to 128 letters, digits, ".", "_" and "-"' })
+    .optional(),
   /** Unpaid orders are given up after a day. */
   PAYMENT_DEADLINE_MS: milliseconds(86_400_000),
   /** How long a stopping process may take to finish calls that are under way. */

@@ -23,6 +23,7 @@ export function productIn(folder, name) {
       INVENTORY_URL: arena.world.url,
       PROVIDER_TIMEOUT_MS: String(PROVIDER_TIMEOUT_MS),
       WORKER_CONCURRENCY: String(arena.options.concurrency),
+      WORKER_ID: 'bench-worker',
     };
     const { code, output } = await arena.lifetime.run(process.execPath, ['.', 'migrate'], {
       cwd: folder,

@@ -35,6 +35,8 @@ export interface DatabaseOptions {
   readonly url: string;
   readonly pool_size?: number;
   readonly application_name?: string;
+  /** How long a statement waits for a row that somebody else keeps locked. */
+  readonly lock_timeout_ms?: number;
   /** Told of lost idle connections; the pool replaces them by itself. */
   readonly on_connection_lost?: (error: unknown) => void;
 }
@@ -43,8 +45,6 @@ export interface DatabaseOptions {
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Our statements take milliseconds; one that takes so long waits for something that does not come. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Nobody of ours holds a row for longer than a statement: somebody else does, and others must not wait for them. */
-const LOCK_TIMEOUT_MS = 2_000;
 
 /** SQLSTATEs that say "not now" rather than "not so": connection, resources, an operator, a schema yet to be made. */
 const UNAVAILABLE_STATES = /^(08|53|57P|57014|55P03|42P01)/;
@@ -78,7 +78,11 @@ export class Database {
       poolSize: options.pool_size ?? 10,
       connectTimeoutMS: CONNECT_TIMEOUT_MS,
       poolErrorHandler: (error: unknown) => options.on_connection_lost?.(error),
-      extra: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: LOCK_TIMEOUT_MS, keepAlive: true },
+      extra: {
+        statement_timeout: STATEMENT_TIMEOUT_MS,
+        lock_timeout: options.lock_timeout_ms ?? STATEMENT_TIMEOUT_MS,
+        keepAlive: true,
+      },
       entities: [OrderOperationRow, OperationAttemptRow, OperationEventRow],
       migrations: [
         Operations1700000000001,

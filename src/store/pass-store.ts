@@ -165,13 +165,13 @@ const RECORD = {
   name: 'record',
   text: `
 WITH input AS (
-  SELECT * FROM json_to_recordset($1::json) AS i(
+  -- Nothing is left out. The limits tell the planner that entries are few, so that it looks rows up, also where it was
+  -- asked when the tables were small.
+  SELECT * FROM (SELECT * FROM json_to_recordset($1::json) AS i(
     "row" bigint, worker text, fencing_token bigint, resource_version bigint, generation integer,
     facts jsonb, status jsonb, provider_reference text, changed boolean,
     attempt_id bigint, outcome text, key_spent boolean, failure jsonb, shown jsonb, request_id text,
-    resolved json, events json, transitions json, intent json, lease_ms float8, look_in_ms float8)
-  -- Nothing is left out; it tells the planner that the entries are few, so that it looks rows up instead of scanning.
-  LIMIT $2
+    resolved json, events json, transitions json, intent json, lease_ms float8, look_in_ms float8) LIMIT $2) given LIMIT $2
 ), completed AS (
   UPDATE operation_attempts a
   SET completed_at = clock_timestamp(), outcome = i.outcome, key_spent = i.key_spent, failure = i.failure,
@@ -260,6 +260,13 @@ UPDATE order_operations SET wake = wake + 1, next_attempt_at = now() WHERE id = 
 /** Entries in one statement: some hundred kilobytes at most. */
 const MOST_ENTRIES = 64;
 
+/** Of a process that is known to be gone; what it may have left is found by reading, as after any lease. */
+const FREE_LEASES = `
+UPDATE order_operations SET lease_expires_at = now()
+WHERE account IN (SELECT account FROM provider_accounts) AND next_attempt_at <= now()
+  AND lease_expires_at > now() AND starts_with(lease_holder, $1)
+RETURNING id`;
+
 export class PassStore {
   readonly #database: Database;
   readonly #entries: Coalescer<Entry, Recorded>;
@@ -287,7 +294,7 @@ export class PassStore {
       claims: (OrderOperationRow & { fencing_token: number })[];
     }>(CLAIM, [limit, worker, leaseMs, PROBE_INTERVAL_MS, ceiling, NEAR_DEADLINE_MS]);
     const rows = accounts.flatMap(({ claims }) => claims);
-    const journals = await this.#journals(rows);
+    const journals = await this.#journals(rows.map(({ id }) => id.toString()));
     return {
       drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
       held: accounts.some(({ held }) => held),
@@ -301,16 +308,11 @@ export class PassStore {
     };
   }
 
-  async #journals(
-    rows: readonly { readonly id: unknown; readonly fencing_token: number }[],
-  ): Promise<Map<string, JournalAttempt[]>> {
-    const journals = new Map<string, JournalAttempt[]>();
-    // Nothing was tried before the first claim.
-    const claimedBefore = rows.filter(({ fencing_token }) => fencing_token > 1).map(({ id }) => String(id));
-    if (claimedBefore.length === 0) return journals;
-    for (const attempt of await this.#database.query<OperationAttemptRow>(JOURNALS, [claimedBefore])) {
-      const row = String(attempt.operation);
-      journals.set(row, [...(journals.get(row) ?? []), toAttempt(attempt)]);
+  async #journals(rows: readonly string[]): Promise<Map<string, JournalAttempt[]>> {
+    const journals = new Map<string, JournalAttempt[]>(rows.map((row) => [row, []]));
+    if (rows.length === 0) return journals;
+    for (const attempt of await this.#database.query<OperationAttemptRow>(JOURNALS, [rows])) {
+      journals.get(String(attempt.operation))?.push(toAttempt(attempt));
     }
     return journals;
   }
@@ -327,7 +329,7 @@ export class PassStore {
       resource_version: string;
       woken: boolean;
       attempt: OperationAttemptRow | null;
-    }>(RECORD, [JSON.stringify(entries.map(toInput)), entries.length]);
+    }>(RECORD, [JSON.stringify(inOrder(entries).map(toInput)), entries.length]);
     const written = new Map(rows.map((row) => [row.row, row]));
     return entries.map((entry) => {
       const row = written.get(entry.row);
@@ -376,11 +378,20 @@ export class PassStore {
     return owner?.operation_id ?? null;
   }
 
+  /** Ends the leases of workers whose name begins so, and returns how many there were. */
+  async freeLeasesOf(prefix: string): Promise<number> {
+    return (await this.#database.query(FREE_LEASES, [prefix])).length;
+  }
+
   /** Asks for another look at records, whoever holds them. */
   async wake(rows: readonly string[]): Promise<void> {
     await this.#database.query(WAKE, [rows]);
   }
 }
+
+/** Everybody locks rows in the order of their ids, so that two statements do not wait for each other. */
+const inOrder = (entries: readonly Entry[]): Entry[] =>
+  entries.toSorted((a, b) => (BigInt(a.row) < BigInt(b.row) ? -1 : 1));
 
 /** An entry in the shape of RECORD's input. Members are named one by one, so that the order of keys is ours. */
 function toInput(entry: Entry): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Client } from 'pg';
-import { StoreUnavailable } from '../../src/store/database.js';
-import type { Claim, Entry } from '../../src/store/pass-store.js';
+import { Database, StoreUnavailable } from '../../src/store/database.js';
+import { PassStore, type Claim, type Entry } from '../../src/store/pass-store.js';
 import { aWorld, type World } from '../support/world.js';
 
 /** Passes that wait at the same moment share a statement and a commit, and no other's fate. */
@@ -77,12 +77,14 @@ describe('writes of many passes at once', () => {
     const claims = await claimed('locked', 10);
     const locked = claims[5];
     if (locked === undefined) throw new Error('nothing was claimed');
+    const impatient = new Database({ url: world.db.url, lock_timeout_ms: 300 });
     const somebody = new Client({ connectionString: world.db.url });
     await somebody.connect();
     try {
       await somebody.query('BEGIN');
       await somebody.query('SELECT 1 FROM order_operations WHERE id = $1 FOR UPDATE', [locked.row]);
-      const results = await Promise.allSettled(claims.map((claim) => world.passes.record(release(claim))));
+      const passes = new PassStore(impatient);
+      const results = await Promise.allSettled(claims.map((claim) => passes.record(release(claim))));
       expect(results.map(({ status }) => status)).toEqual(
         claims.map((claim) => (claim === locked ? 'rejected' : 'fulfilled')),
       );
@@ -90,6 +92,7 @@ describe('writes of many passes at once', () => {
       await somebody.query('ROLLBACK');
     } finally {
       await somebody.end();
+      await impatient.close();
     }
     expect(await world.passes.recordAgain(release(locked))).toMatchObject({ held: true });
   }, 30_000);
