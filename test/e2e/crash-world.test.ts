@@ -71,7 +71,7 @@ describe('the database', () => {
       'three calls under way',
     );
     await arena.lock.take();
-    await until(async () => (await arena.lock.waiting()) === 3, 'three answers that wait to be written');
+    await arena.standing(ids);
     await arena.lock.cutOff();
     await arena.lock.free();
     await arena.quiet(ids);

@@ -45,6 +45,8 @@ export interface Arena extends Stage {
   /** A connection of its own, whose transactions span several statements. */
   readonly lock: JournalLock;
   worker(): Promise<Process>;
+  /** Waits until the orders are held, and whoever holds them has done all that it can do without writing. */
+  standing(ids: readonly string[]): Promise<void>;
   /** On the clock of the database. */
   now(): Promise<Date>;
   query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
@@ -57,17 +59,23 @@ export interface Arena extends Stage {
 
 /**
  * Keeps every worker from writing what it knows: claims and wishes go through, while the one statement that records
- * answers, facts and intents waits in Postgres. No hook in the product: a SHARE lock on the table of attempts.
+ * answers, facts and intents waits in Postgres, and what else the worker has to write waits for that one in the worker.
+ * No hook in the product: a SHARE lock on the table of attempts.
  */
 export interface JournalLock {
   take(): Promise<void>;
   /** How many statements wait for it. */
   waiting(): Promise<number>;
+  /** Lets the statement that waits go through, and holds what its worker writes next. */
+  passOne(): Promise<void>;
   /** Breaks the connections of those that wait: their statements never happen. */
   cutOff(): Promise<void>;
   /** Lets those that wait go through, also for a process that is dead by now: Postgres has their statements. */
   free(): Promise<void>;
 }
+
+/** So many looks in a row without a request, 25 ms apart, are no pause between two of them. */
+const STILL_LOOKS = 12;
 
 const WAITING = `FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%operation_attempts%'`;
@@ -81,13 +89,23 @@ export async function anArena(environment: Record<string, string> = {}): Promise
   });
   const api = await product.start('api');
   const { database } = product.db;
-  // One connection, so that its statements share a session.
-  const session = new Database({ url: product.db.url, pool_size: 1, application_name: 'test' });
+  // One connection each, so that its statements share a session.
+  const aSession = (): Database =>
+    new Database({ url: product.db.url, pool_size: 1, application_name: 'test' });
+  let [holder, next] = [aSession(), aSession()];
+  const takeBy = async (session: Database): Promise<void> => {
+    await session.query('BEGIN');
+    await session.query('LOCK TABLE operation_attempts IN SHARE MODE');
+  };
   const query = <Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> =>
     database.query<Row>(sql, parameters);
   const client = new Client(api);
   const { control } = product;
 
+  const waiting = async (): Promise<number> => {
+    const [row] = await query<{ n: number }>(`SELECT count(*)::int AS n ${WAITING}`);
+    return row?.n ?? 0;
+  };
   const triesOf = (ids: readonly string[]): Promise<TryRow[]> =>
     query<TryRow>(
       `SELECT o.operation_id, a.attempt_id::int, a.step, a.effect_key, a.parameters::text, a.fencing_token::int,
@@ -105,13 +123,16 @@ export async function anArena(environment: Record<string, string> = {}): Promise
     query,
     triesOf,
     lock: {
-      async take() {
-        await session.query('BEGIN');
-        await session.query('LOCK TABLE operation_attempts IN SHARE MODE');
-      },
-      async waiting() {
-        const [row] = await query<{ n: number }>(`SELECT count(*)::int AS n ${WAITING}`);
-        return row?.n ?? 0;
+      take: () => takeBy(holder),
+      waiting,
+      async passOne() {
+        // Postgres serves those that wait in their order: first the statement, then the next holder.
+        const taken = takeBy(next);
+        await until(async () => (await waiting()) === 2 || null, 'the next holder to queue');
+        await holder.query('COMMIT');
+        await taken;
+        [holder, next] = [next, holder];
+        await until(async () => (await waiting()) === 1 || null, 'the next statement to wait');
       },
       async cutOff() {
         await query(`SELECT pg_terminate_backend(pid) ${WAITING}`);
@@ -120,9 +141,24 @@ export async function anArena(environment: Record<string, string> = {}): Promise
           'the broken connections to be gone',
         );
       },
-      free: () => session.query('COMMIT').then(() => undefined),
+      free: () => holder.query('COMMIT').then(() => undefined),
     },
     worker: () => product.start('worker'),
+    async standing(ids) {
+      let still = 0;
+      let last = -1;
+      await until(async () => {
+        const held = await query(
+          'SELECT 1 FROM order_operations WHERE operation_id = ANY ($1) AND lease_holder IS NOT NULL',
+          [ids],
+        );
+        const requests = await control.journal();
+        const done = held.length === ids.length && requests.every(({ status }) => status !== null);
+        still = done && requests.length === last ? still + 1 : 0;
+        last = requests.length;
+        return still >= STILL_LOOKS || null;
+      }, 'the worker to stand still');
+    },
     async now() {
       const [row] = await query<{ now: Date }>('SELECT clock_timestamp() AS now');
       return row?.now ?? new Date(0);
@@ -175,7 +211,7 @@ export async function anArena(environment: Record<string, string> = {}): Promise
       );
     },
     async stop() {
-      await session.close();
+      await Promise.all([holder.close(), next.close()]);
       await product.stop();
     },
   };

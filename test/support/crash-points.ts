@@ -50,11 +50,11 @@ const PAUSE_MS = 1_200;
 const triggerAll = (arena: Arena, cells: readonly Cell[]): Promise<unknown> =>
   Promise.all(cells.map(({ kind, id }) => kind.trigger(arena, id)));
 
-const waits = (arena: Arena, cells: readonly Cell[]): Promise<unknown> =>
-  until(
-    async () => (await arena.lock.waiting()) === cells.length,
-    `${cells.length} statements to wait for the lock`,
-  );
+/** All that the worker has to write of these orders waits, in Postgres or behind what waits there. */
+async function waits(arena: Arena, cells: readonly Cell[]): Promise<void> {
+  await arena.standing(cells.map(({ id }) => id));
+  if ((await arena.lock.waiting()) !== 1) throw new Error('a worker waits with one statement at a time');
+}
 
 const open = async (arena: Arena, cells: readonly Cell[]): Promise<TryRow[]> => {
   const tries = await arena.triesOf(cells.map(({ id }) => id));
@@ -80,8 +80,13 @@ export const RUNS: readonly Run[] = [
     points: ['after intent'],
     async reach(arena, cells) {
       await arena.lock.take();
+      // Behind the write of another order, those of all cells gather and go together.
+      const ahead = `ahead-of-${cells[0]?.id ?? ''}`;
+      await arena.client.create(ahead);
+      await arena.standing([ahead]);
       await triggerAll(arena, cells);
       await waits(arena, cells);
+      await arena.lock.passOne();
     },
     async settleStatements(arena, cells) {
       await arena.lock.free();
