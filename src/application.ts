@@ -24,6 +24,7 @@ import { Database } from './store/database.js';
 import { EventInbox } from './store/event-inbox.js';
 import { PassStore } from './store/pass-store.js';
 import { PostgresOperationStore } from './store/postgres-operation-store.js';
+import { RefundBrake } from './store/refund-brake.js';
 import { collectStatistics } from './store/statistics.js';
 import type { Logger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
@@ -182,6 +183,10 @@ function loopOf(config: Config, database: Database, metrics: Metrics, logger: Lo
       providers,
       ceiling: config.PROVIDER_RATE_LIMIT / REQUESTS_PER_PASS,
       log: logger,
+    }),
+    brake: new RefundBrake(database, {
+      refunds: config.REFUND_BRAKE_COUNT,
+      amounts: config.REFUND_BRAKE_AMOUNT,
     }),
     inventory,
     clock: systemClock,

@@ -1,6 +1,7 @@
 /** The only reader of the environment: one schema, all errors at once. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { Currency } from './operation/money.js';
 import { Account, DEFAULT_ACCOUNT } from './operation/spec.js';
 
 export const SCOPES = ['checkout', 'support', 'support_lead', 'admin'] as const;
@@ -57,6 +58,21 @@ const url = (...protocols: string[]) =>
     { error: `must be a URL beginning with ${protocols.map((p) => `${p}//`).join(' or ')}` },
   );
 
+/** JSON: currency → minor units. */
+const Amounts = z.string().transform((text, context): Readonly<Record<string, number>> => {
+  try {
+    const parsed = z.record(Currency, z.int().min(0)).safeParse(JSON.parse(text));
+    if (parsed.success) return parsed.data;
+  } catch {
+    // Not JSON: said below.
+  }
+  context.addIssue({
+    code: 'custom',
+    message: 'must be JSON of minor units by currency, e.g. {"EUR": 500000}',
+  });
+  return z.NEVER;
+});
+
 const Environment = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:'),
   REDIS_URL: url('redis:', 'rediss:').optional(),
@@ -95,6 +111,13 @@ const Environment = z.object({
   BACKOFF_MAX_MS: milliseconds(300_000),
   /** Requests a second that the provider allows an account; used after an outage or a throttle. Stripe: 100 live. */
   PROVIDER_RATE_LIMIT: z.coerce.number().min(1).max(100_000).default(80),
+  /**
+   * Refunds within an hour that an account sends by itself. A shop with some ten thousand orders an hour stays below
+   * it; a loop that has gone wild and gives back ten a second is stopped after less than two minutes.
+   */
+  REFUND_BRAKE_COUNT: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
+  /** How much within an hour. No default: what is much is another amount for each shop and currency. */
+  REFUND_BRAKE_AMOUNT: Amounts.default({}),
   /** Orders in work at once per process; each holds no database connection while it waits for the provider. */
   WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
   /** A name that only one worker has at a time, and has again after a restart: it then goes on at once with what it held. */

@@ -28,7 +28,7 @@ export function absorbObservation(operation: Operation, observation: Observation
   let reference = operation.provider_reference;
 
   if (payment.kind === 'present') {
-    facts = withPayment(operation, facts, payment.value, at);
+    facts = withPayment(operation, withBrakeOver(facts, at), payment.value, at);
     reference ??= adoptable(facts, operation, payment.value) ? payment.value.reference : null;
     if (reference === null) facts = withoutMoney(operation, facts);
   }
@@ -46,6 +46,12 @@ export function absorbObservation(operation: Operation, observation: Observation
     inventory.kind === 'unknown' ? inventory.failure : null,
   );
   return { facts: settleUnresolved(facts, reference, operation), provider_reference: reference };
+}
+
+/** The hour of the money-out brake has moved on: whether it has room now is asked before the refund is sent. */
+function withBrakeOver(facts: Facts, at: string): Facts {
+  const { braked, ...rest } = facts;
+  return braked === undefined || Date.parse(at) < Date.parse(braked.until) ? facts : rest;
 }
 
 /** Why the payment could not be seen, or null. That an id which we recorded does not exist is not believed. */

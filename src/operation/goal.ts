@@ -33,6 +33,16 @@ export function deadlineOf(operation: Operation, policy: Policy): number | null 
     : paymentDeadline(operation, policy);
 }
 
+/** Whoever decides about a capture gets a day, which has working hours in it; cards hold most authorizations for a week. */
+const EXPIRY_WARNING_MS = 24 * 60 * 60 * 1000;
+
+/** When the warning of an authorization's end begins, as a time stamp in milliseconds; null when there is none to come. */
+export function expiryWarning(operation: Operation): number | null {
+  const { state, capture_before } = operation.facts.payment;
+  if (operation.wish.cancellation !== null || state !== 'authorized' || capture_before === null) return null;
+  return Date.parse(capture_before) - EXPIRY_WARNING_MS;
+}
+
 /** The provider's own words for an authorization that lapsed; both are in use. */
 const LAPSED = new Set(['expired', 'automatic']);
 

@@ -1,6 +1,6 @@
 /** Bookkeeping: what a reader sees, derived from wish and facts wherever either is written. Pure and total. */
 import type { FailureClass } from './failure.js';
-import { deadlineOf, goalOf, type Goal } from './goal.js';
+import { deadlineOf, expiryWarning, goalOf, type Goal } from './goal.js';
 import { ALL_SEEN, clearInventory, clearPayment, nextStep, unfulfilled } from './next-step.js';
 import { REASONS, type Reason } from './reason.js';
 import type { Condition, Finalizer, FinalizerName, Operation, Phase, Policy, Status } from './operation.js';
@@ -42,7 +42,10 @@ export function nextStatus(
   return {
     phase,
     condition: reason,
-    conditions: conditionsOf(operation, reason, decision, at, evaluated),
+    conditions: [
+      ...conditionsOf(operation, reason, decision, at, evaluated),
+      ...expiryOf(operation, goal, decision, at, evaluated),
+    ],
     finalizers: finalizersOf(operation, at, policy),
     cancelled_at: cancelled ? (before.cancelled_at ?? at) : null,
     attention: attentionOf(operation, decision, at),
@@ -118,7 +121,14 @@ function headline(operation: Operation, goal: Goal, phase: Phase, decision: Deci
   if (decision.kind === 'person') return decision.reason;
   const { facts } = operation;
   if (facts.unresolved !== null) return 'AwaitingProviderReconciliation';
-  if (facts.failure !== null && decision.kind !== 'agreed' && facts.failure.class !== 'declined') {
+  // An effect that failed says why only while an effect is missing: what waits for others says for whom.
+  const hindered = decision.kind === 'step' || (facts.failure !== null && isReading(facts.failure.step));
+  if (
+    facts.failure !== null &&
+    decision.kind !== 'agreed' &&
+    hindered &&
+    facts.failure.class !== 'declined'
+  ) {
     if (facts.failure.step === 'observe_payment') {
       return facts.failure.class === 'unknown' ? 'ProviderUnreachable' : FAILURE_REASON[facts.failure.class];
     }
@@ -158,6 +168,28 @@ function conditionsOf(
         ? condition('Synced', 'True', 'Observed', REASONS.Observed.meaning, operation, at, evaluated)
         : condition('Synced', 'False', reason, message, operation, at, evaluated);
   return [synced, condition('Ready', ready, reason, message, operation, at, evaluated)];
+}
+
+/** A warning of the authorization's end, unless it is captured by itself before. */
+function expiryOf(
+  operation: Operation,
+  goal: Goal,
+  decision: Decision,
+  at: string,
+  evaluated: number,
+): Condition[] {
+  const warning = expiryWarning(operation);
+  if (warning === null || Date.parse(at) < warning || goal.kind === 'clear') return [];
+  const { spec, paused } = operation.wish;
+  const { capture, capture_amount } = spec.payment;
+  const kept = goal.kind === 'authorize' || (capture === 'manual' && capture_amount === null);
+  // What holds back a capture of our own holds it back beyond its time as well.
+  if (!kept && paused === null && decision.kind !== 'person') return [];
+  const ends = operation.facts.payment.capture_before ?? '';
+  const message = `The authorization ends at ${ends}; what is not captured by then has to be paid anew.`;
+  return [
+    condition('AuthorizationExpiring', 'True', 'AuthorizationExpiring', message, operation, at, evaluated),
+  ];
 }
 
 function condition(

@@ -75,7 +75,8 @@ function permitted(operation: Operation, missing: Decision & { kind: 'step' }, p
     const failed =
       used >= policy.retry_limit
         ? `${missing.step.name} failed ${used} times`
-        : `Reading failed ${budget.reads} times`;
+        : // Not how often by now: it is read on, and failing once more is nothing new to a reader.
+          `Reading failed ${policy.retry_limit} times`;
     return person('RetryBudgetExhausted', failure === null ? failed : `${failed}: ${failure.message}`);
   }
   return missing;
@@ -388,7 +389,9 @@ function openRefunds(operation: Operation, reason: Reason): Decision | null {
 }
 
 function createRefund(operation: Operation, refundId: string, amount: number, reason: Reason): Decision {
-  if (operation.facts.payment.disputed) return wait('DisputeOpen');
+  const { payment, braked } = operation.facts;
+  if (payment.disputed) return wait('DisputeOpen');
+  if (braked !== undefined) return person('RefundBrake', braked.message);
   return step(reason, {
     name: 'create_refund',
     target: refundId,

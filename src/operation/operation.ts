@@ -44,6 +44,8 @@ export interface Facts {
   readonly payment: PaymentFacts;
   readonly inventory: InventoryFacts;
   readonly refunds: readonly RefundFact[];
+  /** The money-out brake of the account holds a refund back; leave is asked for again at the first look after `until`. */
+  readonly braked?: { readonly until: string; readonly message: string };
   /** A step whose effect may or may not have happened; null when a reading or an answer has settled it. */
   readonly unresolved: { readonly step: StepName; readonly target: string; readonly since: string } | null;
   /** What keeps the operation from converging; null after progress. */
@@ -148,8 +150,11 @@ export interface Finalizer {
   readonly since: string;
 }
 
-/** Synced: what is recorded is what is. Ready: what is, is what is wanted. */
-export const CONDITION_TYPES = ['Synced', 'Ready'] as const;
+/**
+ * Synced: what is recorded is what is. Ready: what is, is what is wanted. AuthorizationExpiring: a warning, there only
+ * while it holds.
+ */
+export const CONDITION_TYPES = ['Synced', 'Ready', 'AuthorizationExpiring'] as const;
 export interface Condition {
   readonly type: (typeof CONDITION_TYPES)[number];
   readonly status: 'True' | 'False' | 'Unknown';

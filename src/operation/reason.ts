@@ -38,6 +38,9 @@ export const REASONS = {
   AuthorizationExpired: {
     meaning: 'The authorization lapsed before it was captured; the money is free again.',
   },
+  AuthorizationExpiring: {
+    meaning: 'The authorization ends within a day, and nothing captures it before.',
+  },
   PaymentCanceledElsewhere: { meaning: 'Somebody else canceled the payment at the provider.' },
   // Rejected
   OutOfStock: { meaning: 'The warehouse cannot deliver what was ordered; no money was taken.' },
@@ -54,6 +57,10 @@ export const REASONS = {
     meaning: 'The step failed as often as allowed; the provider is still read, slowly.',
   },
   RefundFailed: { meaning: 'A refund failed or was canceled at the provider; it is never resent by itself.' },
+  RefundBrake: {
+    meaning:
+      'The account has given back as much within an hour as it may by itself; the refund waits for room.',
+  },
   RefundNotPossible: { meaning: 'Less money is left at the provider than the wanted refund needs.' },
   ProviderRejected: {
     meaning: 'The provider refuses the request as it stands; repeating it would not help.',

@@ -1,11 +1,24 @@
 /** When to look again. Pure; `random` is uniform in [0, 1). */
 import { backoff } from './backoff.js';
-import { deadlineOf } from './goal.js';
+import { deadlineOf, expiryWarning } from './goal.js';
 import type { Operation, Policy } from './operation.js';
 import { isReading, type Decision } from './step.js';
 
 /** A record that nothing happens to is read again after a tenth of its quiet time: about 25 readings a decade of time. */
 const DECAY = 10;
+
+/** A refund that waits for room asks again within two hours: that it does not tells that none waits any more. */
+const MOST_SPREAD_MS = 60 * 60 * 1000;
+
+/**
+ * It waits because something could not be read. An effect that failed and is no longer what is missing (the wish went
+ * back, the order is paused, a dispute came up) is no reason to look sooner: nothing is about to be tried again.
+ */
+function isBlind({ facts: { failure } }: Operation, decision: Decision): boolean {
+  if (decision.kind !== 'wait' || failure === null) return false;
+  const { reason } = decision;
+  return isReading(failure.step) || reason === 'ProviderUnreachable' || reason === 'InventoryUnreachable';
+}
 
 /**
  * The next look at an operation after a pass that ended with `decision`, or null when it is watched no longer.
@@ -22,8 +35,7 @@ export function nextLook(
   const { facts, status } = operation;
 
   const atWork = status.settled_at === null && status.attention === null;
-  const failed = facts.failure !== null && facts.failure.class !== 'declined';
-  if (atWork && (decision.kind === 'step' || (decision.kind === 'wait' && failed))) {
+  if (atWork && (decision.kind === 'step' || isBlind(operation, decision))) {
     const { backoff_base_ms, backoff_max_ms } = policy;
     const pause = backoff(facts.budget.streak, { base_ms: backoff_base_ms, max_ms: backoff_max_ms }, random);
     return new Date(time + Math.max(pause, facts.failure?.retry_after_ms ?? 0));
@@ -41,8 +53,15 @@ export function nextLook(
     const pause = backoff(facts.budget.streak, { base_ms: policy.backoff_base_ms, max_ms: turn }, random);
     return new Date(time + Math.max(pause, facts.failure?.retry_after_ms ?? 0, unread ? 0 : quiet / DECAY));
   }
+  if (decision.kind === 'person' && decision.reason === 'RefundBrake' && facts.braked !== undefined) {
+    // All that wait are told of the same moment: spread out, they do not fall over the provider to see one of them win.
+    const room = Math.max(time, Date.parse(facts.braked.until));
+    return new Date(room + random * Math.min(turn, MOST_SPREAD_MS));
+  }
   if (quiet > policy.watch_ms) return null;
   const deadline = status.settled_at === null ? deadlineOf(operation, policy) : null;
-  const passed = deadline === null || deadline <= time;
-  return new Date(passed ? time + turn : Math.min(time + turn, deadline));
+  const moments = [deadline, expiryWarning(operation)].filter(
+    (moment): moment is number => moment !== null && moment > time,
+  );
+  return new Date(Math.min(time + turn, ...moments));
 }

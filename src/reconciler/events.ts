@@ -1,6 +1,6 @@
 /** What a pass writes to the timeline. */
 import type { Attempt, Outcome, Resolution } from '../operation/attempt.js';
-import type { Status } from '../operation/operation.js';
+import type { Condition, Status } from '../operation/operation.js';
 import { REASONS } from '../operation/reason.js';
 import type { Actor, EventDraft } from '../store/record.js';
 
@@ -69,6 +69,12 @@ export function transitions(before: Status, after: Status): EventDraft[] {
             data: { reason: after.attention.reason },
           },
     );
+  }
+  const expiring = ({ conditions }: Status): Condition | undefined =>
+    conditions.find(({ type }) => type === 'AuthorizationExpiring');
+  const warning = expiring(after);
+  if (warning !== undefined && expiring(before) === undefined) {
+    drafts.push({ type: 'authorization_expiring', actor: SYSTEM, message: warning.message });
   }
   return drafts;
 }

@@ -113,6 +113,11 @@ export function withTakenPayment(pass: Pass, other: string): Pass {
   return { ...pass, operation: { ...pass.operation, facts: { ...facts, payment } } };
 }
 
+/** The money-out brake holds back the refund that was to be sent. */
+export function withBrake(pass: Pass, braked: NonNullable<Facts['braked']>): Pass {
+  return { ...pass, operation: { ...pass.operation, facts: { ...pass.operation.facts, braked } } };
+}
+
 /** `at`: when the answer came, RFC 3339. */
 export function withOutcome(pass: Pass, step: Step, attempt: Attempt, outcome: Outcome, at: string): Pass {
   const answeredAttempt: Attempt = {
@@ -158,5 +163,7 @@ function visible(facts: Facts, status: Status): unknown {
   // Failing in the same way once more is nothing new either.
   const budget = { ...facts.budget, reads: 0, streak: 0 };
   const failure = facts.failure === null ? null : { ...facts.failure, request_id: undefined };
-  return { ...facts, payment, inventory, budget, failure, status };
+  // Nor is waiting for room once more.
+  const braked = facts.braked?.message;
+  return { ...facts, payment, inventory, budget, failure, braked, status };
 }

@@ -4,6 +4,7 @@ import type { Inventory } from '../inventory/port.js';
 import type { OutcomeKind, StepName } from '../operation/attempt.js';
 import type { Policy } from '../operation/operation.js';
 import type { PassStore } from '../store/pass-store.js';
+import type { RefundBrake } from '../store/refund-brake.js';
 import type { Accounts } from './accounts.js';
 import type { Log } from './log.js';
 
@@ -19,6 +20,7 @@ export interface LoopObserver {
 export interface LoopDependencies {
   readonly store: PassStore;
   readonly accounts: Accounts;
+  readonly brake: RefundBrake;
   /** Null: no warehouse is configured. */
   readonly inventory: Inventory | null;
   readonly clock: Clock;

@@ -11,6 +11,7 @@ import { observe, refundsMatter } from './observe.js';
 import {
   beginPass,
   isChanged,
+  withBrake,
   withObservation,
   withOutcome,
   withStatus,
@@ -45,6 +46,12 @@ export async function reconcile(claim: Claim, loop: LoopDependencies): Promise<n
     const { step } = decision;
     const key = chooseKey(look.pass.attempts, step.name, step.target, loop.clock.now());
     if (key.kind === 'wait') return release(look.pass, decision, loop, began, key.ms);
+
+    const braked = step.name === 'create_refund' ? await brake(look.pass, step, key, loop) : null;
+    if (braked !== null) {
+      look = { ...look, pass: braked };
+      continue;
+    }
 
     const sent = await perform(look.pass, step, key, loop);
     if (sent === null) return 0;
@@ -93,6 +100,31 @@ async function alone(before: Pass, observation: Observation, loop: LoopDependenc
 
 type UsableKey = Exclude<KeyChoice, { kind: 'wait' }>;
 
+/** Asks for leave to send a refund. Null: it may be sent; otherwise the pass with what holds it back. */
+async function brake(
+  pass: Pass,
+  step: Step & { name: 'create_refund' },
+  key: UsableKey,
+  loop: LoopDependencies,
+): Promise<Pass | null> {
+  const { account, operation_id } = pass.operation;
+  const { effect_key } = keyOf(pass, step, key);
+  const admission = await persistently(
+    () => loop.brake.admit(account, effect_key, step.amount, step.currency),
+    loop,
+  );
+  if (admission.kind === 'admitted') return null;
+  const { wait_ms, message, just_closed } = admission;
+  if (just_closed) {
+    loop.log.error(
+      { account, operation_id, detail: message },
+      'the money-out brake is closed: refunds wait for room, or for a person',
+    );
+  }
+  const until = new Date(loop.clock.now().getTime() + wait_ms).toISOString();
+  return withBrake(pass, { until, message });
+}
+
 /** Records the intent, sends the effect, takes in the answer. Null: someone else wrote, or the lease is over. */
 async function perform(
   before: Pass,
@@ -134,6 +166,12 @@ function adopted(pass: Pass, recorded: Recorded): Pass {
   };
 }
 
+function keyOf({ operation }: Pass, step: Step, key: UsableKey): Pick<Intent, 'ordinal' | 'effect_key'> {
+  if (key.kind === 'resend') return key.attempt;
+  const { ordinal } = key;
+  return { ordinal, effect_key: effectKey(operation.operation_id, step.name, step.target, ordinal) };
+}
+
 /** The intent of a step, and the step as it will be sent: a resend repeats the bytes of an earlier wish. */
 function intend(
   pass: Pass,
@@ -141,16 +179,14 @@ function intend(
   key: UsableKey,
   loop: LoopDependencies,
 ): { intent: Intent; sent: Step } {
-  const { operation } = pass;
   const planned = prepare(step, pass, loop);
+  const { ordinal, effect_key } = keyOf(pass, step, key);
   if (key.kind === 'resend') {
-    const { ordinal, effect_key, parameters } = key.attempt;
+    const { parameters } = key.attempt;
     const same = JSON.stringify(parameters) === JSON.stringify(planned);
     const sent = !same && step.name === 'create_payment' ? { ...step, payment_method: null } : step;
     return { intent: { step: step.name, target: step.target, ordinal, effect_key, parameters }, sent };
   }
-  const { ordinal } = key;
-  const effect_key = effectKey(operation.operation_id, step.name, step.target, ordinal);
   return {
     intent: { step: step.name, target: step.target, ordinal, effect_key, parameters: planned },
     sent: step,

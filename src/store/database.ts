@@ -12,6 +12,7 @@ import { ProviderEvents1700000000002 } from '../../migrations/0002-provider-even
 import { Accounts1700000000003 } from '../../migrations/0003-accounts.js';
 import { Deadlines1700000000004 } from '../../migrations/0004-deadlines.js';
 import { CheapWrites1700000000005 } from '../../migrations/0005-cheap-writes.js';
+import { MoneyOutBrake1700000000006 } from '../../migrations/0006-money-out-brake.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -90,6 +91,7 @@ export class Database {
         Accounts1700000000003,
         Deadlines1700000000004,
         CheapWrites1700000000005,
+        MoneyOutBrake1700000000006,
       ],
       migrationsTableName: 'schema_migrations',
       migrationsTransactionMode: 'each',

@@ -109,8 +109,14 @@ const wishes: fc.Arbitrary<Wish> = fc
     return cancels ? cancelled(wish) : wish;
   });
 export const records: fc.Arbitrary<Operation> = fc
-  .record({ wish: wishes, facts, known: fc.boolean(), generation: fc.integer({ min: 1, max: 2 }) })
-  .map(({ wish, facts: seen, known, generation }) => ({
+  .record({
+    wish: wishes,
+    facts,
+    braked: fc.option(iso),
+    known: fc.boolean(),
+    generation: fc.integer({ min: 1, max: 2 }),
+  })
+  .map(({ wish, facts: seen, braked: until, known, generation }) => ({
     ...anOperation({ wish, generation, provider_reference: known ? 'pi_1' : null }),
-    facts: seen,
+    facts: until === null ? seen : { ...seen, braked: { until, message: 'why' } },
   }));

@@ -56,6 +56,7 @@ export interface FactsPatch {
   payment?: Partial<Facts['payment']>;
   inventory?: Partial<Facts['inventory']>;
   refunds?: Facts['refunds'];
+  braked?: NonNullable<Facts['braked']>;
   unresolved?: Facts['unresolved'];
   failure?: Facts['failure'];
   budget?: Partial<Facts['budget']>;

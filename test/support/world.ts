@@ -12,6 +12,7 @@ import { reconcile } from '../../src/reconciler/reconcile.js';
 import { AccountStore } from '../../src/store/account-store.js';
 import { PassStore } from '../../src/store/pass-store.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
+import { RefundBrake } from '../../src/store/refund-brake.js';
 import type { OperationRecord } from '../../src/store/record.js';
 import { freshDatabase, type TestDatabase } from './database.js';
 import { anOperation, aSpec, aWish, POLICY } from './operations.js';
@@ -69,6 +70,7 @@ export async function aWorld(policy: Policy = TEST_POLICY): Promise<World> {
       ceiling: 1_000,
       log: QUIET,
     }),
+    brake: new RefundBrake(db.database, { refunds: 1_000, amounts: {} }),
     inventory: policy.inventory ? inventory : null,
     clock: systemClock,
     policy,

@@ -116,6 +116,16 @@ describe('a reading', () => {
     expect(facts.budget.reads).toBe(1);
   });
 
+  test.each([
+    ['before its time', '2026-08-25T02:59:59.999Z', sees({}), true],
+    ['at its time', '2026-08-25T03:00:00.000Z', sees({}), false],
+    ['at its time, nothing was seen', '2026-08-25T03:00:00.000Z', unread, true],
+  ])('lifts the money-out brake %s', (_name, at, observation, stays) => {
+    const braked = { until: '2026-08-25T03:00:00.000Z', message: 'why' };
+    const { facts } = absorbObservation(paid({ facts: { braked } }), { ...observation, at });
+    expect(facts.braked).toEqual(stays ? braked : undefined);
+  });
+
   test('that finds nothing where nothing was made is no failure', () => {
     expect(paymentFailure(anOperation(), look())).toBeNull();
     expect(absorbObservation(anOperation(), look()).facts.failure).toBeNull();

@@ -77,6 +77,22 @@ describe('the configuration', () => {
     expect(readConfig({ ...MINIMUM, API_KEYS: text }).API_KEYS).toEqual(keys);
   });
 
+  test('the money-out brake is generous in number and off in amount, unless told', () => {
+    expect(readConfig(MINIMUM)).toMatchObject({ REFUND_BRAKE_COUNT: 1_000, REFUND_BRAKE_AMOUNT: {} });
+    const told = { REFUND_BRAKE_COUNT: '0', REFUND_BRAKE_AMOUNT: '{"EUR": 500000, "JPY": 0}' };
+    expect(readConfig({ ...MINIMUM, ...told })).toMatchObject({
+      REFUND_BRAKE_COUNT: 0,
+      REFUND_BRAKE_AMOUNT: { EUR: 500_000, JPY: 0 },
+    });
+  });
+
+  test.each(['500000', '{"EUR": -1}', '{"EUR": 1.5}', '{"EURO": 1}', '[]', '{'])(
+    'REFUND_BRAKE_AMOUNT refused: %s',
+    (text) => {
+      expect(() => readConfig({ ...MINIMUM, REFUND_BRAKE_AMOUNT: text })).toThrow('REFUND_BRAKE_AMOUNT');
+    },
+  );
+
   test.each(['nonsense', 'a:unknown:hunter2', 'a:checkout:hunter2,b:checkout:hunter2'])(
     'API_KEYS refused: %s',
     (text) => {

@@ -4,6 +4,7 @@ import type { Facts, Operation, Phase, RefundFact, Status } from '../../src/oper
 import type { PaymentState } from '../../src/operation/observation.js';
 import { REASONS, type Reason } from '../../src/operation/reason.js';
 import { allRefunds, heldAtProvider, isGivenBackByOthers, refundTotals } from '../../src/operation/refund.js';
+import { transitions } from '../../src/reconciler/events.js';
 import {
   anOperation,
   aRefund,
@@ -546,6 +547,78 @@ test('which wish was evaluated last is for the pass to say', () => {
   expect(nextStatus(given, NOW, POLICY).observed_version).toBe(3);
 });
 
+describe('the end of an authorization', () => {
+  const DAY = 24 * 3_600_000;
+  const held = (days: number): Order => ({
+    inventory: reserved,
+    payment: payment('authorized', { capture_before: new Date(NOW.getTime() + days * DAY).toISOString() }),
+  });
+  const byHand: SpecPatch = { payment: { capture: 'manual' } };
+  const rows: { name: string; given: Order; warned: boolean }[] = [
+    { name: 'in a day, captured by hand', given: { ...held(1), spec: byHand }, warned: true },
+    { name: 'in more than a day', given: { ...held(1.01), spec: byHand }, warned: false },
+    { name: 'over, and not yet seen', given: { ...held(-0.01), spec: byHand }, warned: true },
+    {
+      name: 'only an authorization is wanted',
+      given: { ...held(0.5), spec: { desired: 'authorized' } },
+      warned: true,
+    },
+    { name: 'captured by itself', given: held(0.5), warned: false },
+    {
+      name: 'the capture was asked for',
+      given: { ...held(0.5), spec: { payment: { capture: 'manual', capture_amount: 5_000 } } },
+      warned: false,
+    },
+    { name: 'would be captured by itself, paused', given: { ...held(0.5), paused: true }, warned: true },
+    {
+      name: 'would be captured by itself, needs a person',
+      given: { ...held(0.5), spec: { amount: { value: 20_000, currency: 'EUR' } } },
+      warned: true,
+    },
+    { name: 'cancelling', given: { ...held(0.5), spec: byHand, cancels: true }, warned: false },
+    {
+      name: 'stock is being reserved anew',
+      given: { ...held(0.5), inventory: stock('none'), spec: byHand },
+      warned: true,
+    },
+    {
+      name: 'not known',
+      given: { payment: payment('authorized'), inventory: reserved, spec: byHand },
+      warned: false,
+    },
+    {
+      name: 'captured',
+      given: { ...held(0.5), payment: payment('captured', { capture_before: AT }), spec: byHand },
+      warned: false,
+    },
+  ];
+  test.each(rows)('$name: $warned', ({ given, warned }) => {
+    const [, , warning, ...more] = nextStatus(order(given), NOW, POLICY).conditions;
+    expect(more).toEqual([]);
+    if (!warned) {
+      expect(warning).toBeUndefined();
+      return;
+    }
+    expect(warning).toMatchObject({
+      type: 'AuthorizationExpiring',
+      status: 'True',
+      reason: 'AuthorizationExpiring',
+      since: AT,
+    });
+    expect(warning?.message).toContain(given.payment?.capture_before);
+  });
+
+  test('is said once: the same warning later is the same, with its beginning', () => {
+    const given = order({ ...held(0.5), spec: byHand });
+    const first = nextStatus(given, NOW, POLICY);
+    const later = new Date(NOW.getTime() + 3_600_000);
+    expect(transitions(given.status, first).map(({ type }) => type)).toContain('authorization_expiring');
+    const second = nextStatus({ ...given, status: first }, later, POLICY);
+    expect(second).toEqual(first);
+    expect(transitions(first, second)).toEqual([]);
+  });
+});
+
 describe('since when', () => {
   test('nothing has changed: all times stay', () => {
     const rows: Order[] = [
@@ -641,6 +714,14 @@ describe('finalizers', () => {
       name: 'a dispute',
       given: { payment: payment('captured', { disputed: true }), inventory: released },
       want: [['payment', 'DisputeOpen']],
+    },
+    {
+      name: 'a refund that the money-out brake holds back',
+      given: { payment: payment('captured'), inventory: reserved, braked: { until: AT, message: 'why' } },
+      want: [
+        ['payment', 'RefundBrake'],
+        ['inventory', 'WaitsForPayment'],
+      ],
     },
     {
       name: 'a payment that was never read',

@@ -259,6 +259,42 @@ describe('the next look at a record that rests', () => {
   });
 });
 
+describe('a refund that waits for room', () => {
+  const BRAKE: Decision = { kind: 'person', reason: 'RefundBrake', message: 'why' };
+  const waits = (until: number, since = 0): Given => ({
+    facts: { braked: { until: iso(until), message: 'why' } },
+    status: { attention: { reason: 'RefundBrake', message: 'why', since: iso(since) } },
+  });
+  const rows: { name: string; given: Given; now: number; random: number; want: number }[] = [
+    {
+      name: 'at the earliest when there may be',
+      given: waits(40 * MINUTE),
+      now: 0,
+      random: 0,
+      want: 40 * MINUTE,
+    },
+    { name: 'spread over a turn', given: waits(40 * MINUTE), now: 0, random: 0.5, want: 47.5 * MINUTE },
+    { name: 'that may have come already', given: waits(-MINUTE), now: 0, random: 0.5, want: 7.5 * MINUTE },
+    {
+      name: 'for days: within two hours',
+      given: waits(60 * MINUTE, -30 * DAY),
+      now: 0,
+      random: 1,
+      want: 2 * HOUR,
+    },
+    {
+      name: 'longer than anything is watched',
+      given: waits(HOUR, -200 * DAY),
+      now: 0,
+      random: 0,
+      want: HOUR,
+    },
+  ];
+  test.each(rows)('$name', ({ given, now, random, want }) => {
+    expect(look(given, BRAKE, { now, random })).toBe(want);
+  });
+});
+
 describe('deadlines pull the next look earlier', () => {
   const authorized = (until: number): FactsPatch => ({
     payment: { state: 'authorized', capture_before: iso(until) },
@@ -280,6 +316,20 @@ describe('deadlines pull the next look earlier', () => {
       decision: WAIT,
       now: 0,
       want: 2 * MINUTE,
+    },
+    {
+      name: 'the warning of the end of an authorization',
+      given: { facts: authorized(DAY + 4 * MINUTE) },
+      decision: WAIT,
+      now: 0,
+      want: 4 * MINUTE,
+    },
+    {
+      name: 'the end, once it was warned of',
+      given: { facts: authorized(DAY) },
+      decision: WAIT,
+      now: DAY - 5 * MINUTE,
+      want: 5 * MINUTE,
     },
     {
       name: 'the end of an authorization that was captured',

@@ -1,0 +1,67 @@
+/** The brake on automatic money-out: how many refunds, and how much, an account may send within any hour. */
+import { formatMoney } from '../operation/money.js';
+import type { Database } from './database.js';
+
+/** For each account, within any hour. */
+export interface BrakeLimits {
+  readonly refunds: number;
+  /** Minor units by currency; one that is not named is limited by number only. */
+  readonly amounts: Readonly<Record<string, number>>;
+}
+
+export type Admission =
+  | { readonly kind: 'admitted' }
+  | {
+      readonly kind: 'braked';
+      /** Until there may be room: others may be faster then. */
+      readonly wait_ms: number;
+      readonly message: string;
+      /** No refund of this account had to wait lately. */
+      readonly just_closed: boolean;
+    };
+
+const ADMIT = {
+  name: 'admit_refund',
+  text: 'SELECT admitted, met, wait_ms, just_closed FROM admit_refund($1, $2, $3, $4, $5, $6)',
+};
+
+export class RefundBrake {
+  readonly #database: Database;
+  readonly #limits: BrakeLimits;
+
+  constructor(database: Database, limits: BrakeLimits) {
+    this.#database = database;
+    this.#limits = limits;
+  }
+
+  /**
+   * Leave to send a refund, under the key that it is about to be sent with; the same key again is the same refund. A crash
+   * after it leaves room unused for an hour. `amount`: minor units.
+   */
+  async admit(account: string, effectKey: string, amount: number, currency: string): Promise<Admission> {
+    const { refunds, amounts } = this.#limits;
+    const most = amounts[currency] ?? null;
+    const [row] = await this.#database.query<{
+      admitted: boolean;
+      met: 'count' | 'amount' | null;
+      wait_ms: number;
+      just_closed: boolean;
+    }>(ADMIT, [account, effectKey, currency, amount, refunds, most]);
+    if (row === undefined) throw new Error('the brake gave no answer');
+    if (row.admitted) return { kind: 'admitted' };
+    const limit =
+      row.met === 'amount' && most !== null
+        ? `${formatMoney(most, currency)} within an hour by itself (REFUND_BRAKE_AMOUNT)`
+        : `${refunds} times within an hour by itself (REFUND_BRAKE_COUNT)`;
+    const never = refunds === 0 || (most !== null && amount > most);
+    const then = never
+      ? 'This refund is never within it: a person has to decide.'
+      : 'This refund goes on when the hour has room again.';
+    return {
+      kind: 'braked',
+      wait_ms: row.wait_ms,
+      message: `The account gives back ${limit}. ${then}`,
+      just_closed: row.just_closed,
+    };
+  }
+}
