@@ -5,10 +5,11 @@ import {
   requestCapture,
   requestRefund,
   tryPaymentAgain,
+  type Asking,
   type Change,
 } from '../../src/operation/change.js';
 import { wantedCapture } from '../../src/operation/next-step.js';
-import type { Wish } from '../../src/operation/operation.js';
+import type { Operation, Policy, Wish } from '../../src/operation/operation.js';
 import { patchSpec } from '../../src/operation/patch.js';
 import { ModelledLoop, READS, type Chance, type Crash } from './modelled-loop.js';
 import { FAULTS, METHODS, ModelledWorld } from './modelled-world.js';
@@ -56,8 +57,9 @@ const chance: fc.Arbitrary<Chance> = fc.record({
     { weight: 8, arbitrary: fc.constant<Crash>('never') },
     { weight: 1, arbitrary: fc.constantFrom<Crash>('before_sending', 'before_recording') },
   ),
+  braked: fc.constantFrom(false, false, true),
 });
-const ask: fc.Arbitrary<Ask> = fc.oneof(
+export const ask: fc.Arbitrary<Ask> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('cancel' as const) }) },
   {
     weight: 2,
@@ -92,7 +94,7 @@ const ask: fc.Arbitrary<Ask> = fc.oneof(
     }),
   },
 );
-const outside: fc.Arbitrary<Outside> = fc.oneof(
+export const outside: fc.Arbitrary<Outside> = fc.oneof(
   fc.record({
     kind: fc.constantFrom(
       ...([
@@ -141,11 +143,11 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
 );
 
-const start = fc.record({
+export const start = fc.record({
   desired: fc.constantFrom('fulfilled' as const, 'fulfilled' as const, 'authorized' as const),
   capture: fc.constantFrom('automatic' as const, 'automatic' as const, 'manual' as const),
   method: fc.constantFrom('pm_pays', ...METHODS),
-  lines: fc.constantFrom(0, 2, 2),
+  lines: fc.constantFrom<number[]>(0, 2, 2),
   /** The front end made the payment, in this state. */
   adopts: fc.constantFrom(null, null, null, 'created' as const, 'authorized' as const, 'captured' as const),
 });
@@ -162,7 +164,16 @@ export const cases: fc.Arbitrary<Case> = fc.record({
 
 // Playing it
 
-function begin({ desired, capture, method, lines, adopts }: Start): ModelledLoop {
+export function begin(given: Start, steps_per_pass?: number): ModelledLoop {
+  const { world, wish, policy } = beginning(given);
+  return new ModelledLoop(world, wish, policy, steps_per_pass);
+}
+
+export function beginning({ desired, capture, method, lines, adopts }: Start): {
+  world: ModelledWorld;
+  wish: Wish;
+  policy: Policy;
+} {
   const world = new ModelledWorld(NOW.getTime());
   if (adopts !== null) {
     const payment = world.open({
@@ -185,10 +196,10 @@ function begin({ desired, capture, method, lines, adopts }: Start): ModelledLoop
       reference: adopts === null ? null : 'pi_1',
     },
   });
-  return new ModelledLoop(world, aWish(spec), { ...POLICY, resync_interval_ms: HOUR });
+  return { world, wish: aWish(spec), policy: { ...POLICY, resync_interval_ms: HOUR } };
 }
 
-function play(loop: ModelledLoop, event: Event): void {
+export function play(loop: ModelledLoop, event: Event): void {
   switch (event.type) {
     case 'work':
       if (!loop.works(event.worker) && loop.free) loop.claim(event.worker);
@@ -210,8 +221,14 @@ function play(loop: ModelledLoop, event: Event): void {
   }
 }
 
-function askFor(loop: ModelledLoop, wanted: Ask): void {
-  loop.ask((operation, asking) => {
+export function askFor(loop: ModelledLoop, wanted: Ask): void {
+  loop.ask(decisionOf(wanted));
+}
+
+/** What the API does with a request, on the record as it is. */
+export const decisionOf =
+  (wanted: Ask) =>
+  (operation: Operation, asking: Asking): Change => {
     switch (wanted.kind) {
       case 'cancel':
         return requestCancellation(operation, null, asking);
@@ -235,8 +252,7 @@ function askFor(loop: ModelledLoop, wanted: Ask): void {
       case 'try_again':
         return tryPaymentAgain(operation, wanted.method, asking);
     }
-  });
-}
+  };
 
 const paused = (wish: Wish, holds: boolean): Change => ({
   kind: 'changed',
@@ -245,7 +261,7 @@ const paused = (wish: Wish, holds: boolean): Change => ({
   event: { type: 'paused', message: 'Paused or resumed.' },
 });
 
-function doOutside(world: ModelledWorld, doing: Outside): void {
+export function doOutside(world: ModelledWorld, doing: Outside): void {
   world.outside += 1;
   const payment = world.payments.at(-1);
   if (doing.kind === 'ship') world.shipped ||= world.stock.state === 'committed';
@@ -313,7 +329,7 @@ function heal(loop: ModelledLoop): void {
   loop.wake();
 }
 
-function theBankFinishes(world: ModelledWorld): void {
+export function theBankFinishes(world: ModelledWorld): void {
   for (const payment of world.payments) {
     if (payment.state === 'processing') world.approve(payment);
     for (const refund of payment.refunds) if (refund.state === 'pending') refund.state = 'succeeded';
@@ -340,8 +356,7 @@ function rest(loop: ModelledLoop): string | null {
 }
 
 /** What is said at rest must be what is. */
-function disagreements(loop: ModelledLoop): string[] {
-  const { world, record } = loop;
+export function disagreements({ world, record }: Pick<ModelledLoop, 'world' | 'record'>): string[] {
   const { status, facts, wish } = record;
   const found: string[] = [];
   const expectThat = (holds: boolean, otherwise: string): void => {
@@ -357,6 +372,7 @@ function disagreements(loop: ModelledLoop): string[] {
   if (attention !== null) {
     const known = wish.spec.payment.reference !== null || attention.reason !== 'PaymentMismatch';
     expectThat(known, 'a payment of our own making is not taken for ours');
+    expectThat(attention.reason !== 'RefundBrake', 'a refund waits although there is room');
     return found;
   }
   expectThat(facts.unresolved === null, 'something is in doubt at rest');

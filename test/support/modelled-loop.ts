@@ -20,7 +20,14 @@ import { NO_FACTS, type Operation, type Policy, type Wish } from '../../src/oper
 import type { Observation, Reading } from '../../src/operation/observation.js';
 import { nextLook } from '../../src/operation/schedule.js';
 import type { Decision, Step } from '../../src/operation/step.js';
-import { beginPass, withObservation, withOutcome, withStatus, type Pass } from '../../src/reconciler/pass.js';
+import {
+  beginPass,
+  withBrake,
+  withObservation,
+  withOutcome,
+  withStatus,
+  type Pass,
+} from '../../src/reconciler/pass.js';
 import { refundsMatter } from '../../src/reconciler/observe.js';
 import type { JournalAttempt, OperationRecord } from '../../src/store/record.js';
 import type { Fault, ModelledWorld } from './modelled-world.js';
@@ -33,12 +40,15 @@ export interface Chance {
   readonly fault: Fault;
   readonly reads: Reads;
   readonly crash: Crash;
+  /** The account's hour has no room for a refund. */
+  readonly braked?: boolean;
 }
 export const GOOD_CHANCE: Chance = { fault: 'none', reads: 'both', crash: 'never' };
 
 const OUT_OF_SIGHT: Failure = { class: 'unknown', code: 'timeout', message: 'No answer came.' };
 const STEPS_PER_PASS = 12;
 const LEASE_MS = 30_000;
+const HOUR_MS = 3_600_000;
 
 const found = <T>(value: T | null): Reading<T> =>
   value === null ? { kind: 'absent' } : { kind: 'present', value };
@@ -89,6 +99,7 @@ export class ModelledLoop {
     readonly world: ModelledWorld,
     wish: Wish,
     readonly policy: Policy,
+    readonly steps_per_pass = STEPS_PER_PASS,
   ) {
     const created_at = this.#at();
     const operation: Operation = {
@@ -115,6 +126,24 @@ export class ModelledLoop {
 
   #now = (): Date => new Date(this.world.now);
   #at = (): string => this.#now().toISOString();
+
+  /** The same record once more, over a world of its own; nobody may be at work on it. */
+  copy(): ModelledLoop {
+    if (this.#working.size > 0) throw new Error('somebody is at work');
+    const loop = new ModelledLoop(this.world.copy(), this.record.wish, this.policy, this.steps_per_pass);
+    loop.record = this.record;
+    loop.attempts = this.attempts;
+    loop.look_in_ms = this.look_in_ms;
+    loop.sends = this.sends;
+    loop.passes = this.passes;
+    loop.violations.push(...this.violations);
+    loop.#holder = this.#holder;
+    loop.#leaseEnds = this.#leaseEnds;
+    loop.#token = this.#token;
+    loop.#wake = this.#wake;
+    loop.#claimedWake = this.#claimedWake;
+    return loop;
+  }
 
   /** What a caller asks for, decided on the record as it is. */
   ask(decide: (operation: Operation, asking: Asking) => Change): Change {
@@ -268,7 +297,7 @@ export class ModelledLoop {
       this.#working.set(worker, this.#look(work, true, chance.reads));
       return;
     }
-    if (decision.kind !== 'step' || work.steps >= STEPS_PER_PASS) {
+    if (decision.kind !== 'step' || work.steps >= this.steps_per_pass) {
       this.#release(worker, work, decision.kind === 'step' ? null : decision);
       return;
     }
@@ -276,6 +305,12 @@ export class ModelledLoop {
     if (key.kind === 'wait') {
       this.#release(worker, work, decision);
       if (this.look_in_ms !== 0) this.look_in_ms = key.ms;
+      return;
+    }
+    if (decision.step.name === 'create_refund' && chance.braked === true) {
+      const until = new Date(this.world.now + HOUR_MS).toISOString();
+      const pass = withBrake(work.pass, { until, message: 'There is no room.' });
+      this.#working.set(worker, { ...work, pass, steps: work.steps + 1 });
       return;
     }
     this.#intend(worker, work, decision.step, key);

@@ -71,6 +71,21 @@ export class ModelledWorld {
 
   constructor(public now: number) {}
 
+  /** The same world once more, for another continuation. Requests that are on their way cannot be copied. */
+  copy(): ModelledWorld {
+    if (this.#late.length > 0) throw new Error('a request is on its way');
+    const world = new ModelledWorld(this.now);
+    for (const payment of this.payments) {
+      world.payments.push({ ...payment, refunds: payment.refunds.map((refund) => ({ ...refund })) });
+    }
+    Object.assign(world.stock, this.stock);
+    const { available, shipped, releases, requests, bounced, outside } = this;
+    Object.assign(world, { available, shipped, releases, requests, bounced, outside });
+    world.violations.push(...this.violations);
+    for (const [key, answer] of this.#answers) world.#answers.set(key, answer);
+    return world;
+  }
+
   // Reading
 
   payment(reference: string): ModelPayment | undefined {
@@ -83,12 +98,12 @@ export class ModelledWorld {
   }
 
   /** A payment that carries our name and was made about then. */
-  find(operationId: string, about: readonly number[]): PaymentReading | null {
+  find(operationId: string, about: readonly number[], refunds = false): PaymentReading | null {
     const [from, to] = [Math.min(...about) - WINDOW_MS, Math.max(...about) + WINDOW_MS];
     const found = this.payments.find(
       ({ operation_id, created }) => operation_id === operationId && created >= from && created <= to,
     );
-    return found === undefined ? null : reading(found, false);
+    return found === undefined ? null : reading(found, refunds || found.refunds.length > 0);
   }
 
   readStock(): ReservationReading | null {

@@ -7,6 +7,7 @@ import { NO_FACTS } from '../../src/operation/operation.js';
 import { heldAtProvider } from '../../src/operation/refund.js';
 import { nextLook } from '../../src/operation/schedule.js';
 import { moment, records } from '../support/any-record.js';
+import { campaign, patience } from '../support/campaign.js';
 import {
   cases,
   HOUR,
@@ -21,14 +22,19 @@ import { GOOD_CHANCE, type Chance } from '../support/modelled-loop.js';
 import { anOperation, NOW, POLICY } from '../support/operations.js';
 
 describe('any history of wishes, faults and interleavings', () => {
-  test('keeps the money rules, and ends settled or with a person', () => {
-    fc.assert(
-      fc.property(cases, (given) => {
-        expect(verdict(given)).toEqual([]);
-      }),
-      { numRuns: 1_000 },
-    );
-  });
+  const RUNS = 1_000;
+  test(
+    'keeps the money rules, and ends settled or with a person',
+    () => {
+      fc.assert(
+        fc.property(cases, (given) => {
+          expect(verdict(given)).toEqual([]);
+        }),
+        campaign(RUNS),
+      );
+    },
+    patience(RUNS),
+  );
 });
 
 // Histories that were once told wrong
