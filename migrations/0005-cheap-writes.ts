@@ -1,4 +1,7 @@
-/** What makes each write of a pass cheaper, and takes no rule away: see docs/performance.md. */
+/**
+ * What makes each write of a pass cheaper: see docs/decisions/0014. Rebuilds two primary keys under an exclusive lock, so
+ * with large tables all processes are stopped meanwhile.
+ */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const UP = `
@@ -8,7 +11,8 @@ ALTER TABLE order_operations SET (toast_tuple_target = 8160, fillfactor = 50);
 ALTER TABLE operation_attempts SET (fillfactor = 70);
 
 -- Journal and timeline are inserted by the statement that holds the row which they belong to, and rows are never
--- deleted: checking each of them once more by a query of its own could find nothing.
+-- deleted: checking each of them once more by a query of its own could find nothing. Whoever comes to delete rows has to
+-- delete these first.
 ALTER TABLE operation_attempts DROP CONSTRAINT operation_attempts_operation_fkey;
 ALTER TABLE operation_events DROP CONSTRAINT operation_events_operation_fkey;
 

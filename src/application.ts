@@ -191,7 +191,11 @@ function loopOf(config: Config, database: Database, metrics: Metrics, logger: Lo
     inventory,
     clock: systemClock,
     policy: policyOf(config),
-    worker: `${config.WORKER_ID ?? config.ROLE}/${randomUUID()}`,
+    // Only a name that was given has the slash: none can be the beginning of another's.
+    worker:
+      config.WORKER_ID === undefined
+        ? `${config.ROLE}-${randomUUID()}`
+        : `${config.WORKER_ID}/${randomUUID()}`,
     lease_ms: config.LEASE_MS,
     provider_timeout_ms: config.PROVIDER_TIMEOUT_MS,
     log: logger,

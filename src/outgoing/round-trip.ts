@@ -107,7 +107,10 @@ function sendOnce(outgoing: Outgoing, deadline: Deadline): Promise<IncomingMessa
   const { secure, host, port, path, method, headers, agents, body } = outgoing;
   return new Promise((resolve) => {
     let connected = false;
+    let settled = false;
     const lose = (request: ClientRequest | null, error: Error & { code?: string }): void => {
+      if (settled) return;
+      settled = true;
       const code = error.code ?? error.name;
       const failure = deadline.passed ? 'timeout' : connected ? 'connection_lost' : 'not_connected';
       const message = {
@@ -129,8 +132,13 @@ function sendOnce(outgoing: Outgoing, deadline: Deadline): Promise<IncomingMessa
         // Data waits for the handshake, so a certificate that is refused means that nothing was sent.
         else socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true));
       });
-      request.once('response', resolve);
+      request.once('response', (response: IncomingMessage) => {
+        settled = true;
+        resolve(response);
+      });
       request.on('error', (error) => lose(request, error));
+      // An answer that switches protocols is followed by nothing else.
+      request.once('close', () => settled || lose(request, new Error('closed without an answer')));
       request.end(body);
     } catch (error) {
       // Headers that cannot be written.
@@ -162,23 +170,26 @@ export class Answer {
     const chunks: Buffer[] = [];
     let size = 0;
     return new Promise((resolve, reject) => {
+      const breakOff = (): void =>
+        reject(
+          this.#deadline.passed
+            ? this.failure('timeout', 'the body did not end in time')
+            : this.failure('connection_lost', 'the body broke off'),
+        );
+      if (response.closed) return breakOff();
       response.on('data', (chunk: Buffer) => {
         size += chunk.length;
         if (size <= this.#largest) return void chunks.push(chunk);
         reject(this.failure('invalid_body', 'the body is too large'));
         response.destroy();
       });
+      let ended = false;
       response.once('end', () => {
-        if (response.complete) resolve(Buffer.concat(chunks).toString('utf8'));
+        ended = response.complete;
+        // Without the mark that some servers begin with, which is no JSON.
+        if (ended) resolve(new TextDecoder().decode(Buffer.concat(chunks)));
       });
-      response.once('close', () => {
-        if (response.complete) return;
-        reject(
-          this.#deadline.passed
-            ? this.failure('timeout', 'the body did not end in time')
-            : this.failure('connection_lost', 'the body broke off'),
-        );
-      });
+      response.once('close', () => ended || breakOff());
       // It closes, too.
       response.on('error', () => undefined);
     });

@@ -77,7 +77,7 @@ function redisBackend(url: string): QueueBackend {
 
 function postgresBackend(connectionString: string): QueueBackend {
   const classes = withBackend(createPostgresBackend);
-  const connection = { connectionString };
+  const connection = { connectionString, connectionTimeoutMillis: 2_000 };
   return {
     kind: 'postgres',
     queue: (onError) =>
@@ -114,8 +114,10 @@ type Opened = BellQueue & { waitUntilReady(): Promise<unknown> };
  */
 function openedAnew(open: () => Opened): BellQueue {
   let current: Promise<Opened> | null = null;
+  let closed = false;
   const ready = (): Promise<Opened> =>
     (current ??= (async () => {
+      if (closed) throw new Error('the queue is closed');
       const queue = open();
       try {
         await queue.waitUntilReady();
@@ -131,6 +133,7 @@ function openedAnew(open: () => Opened): BellQueue {
     upsertJobScheduler: async (...schedule) => (await ready()).upsertJobScheduler(...schedule),
     getJobScheduler: async (...id) => (await ready()).getJobScheduler(...id),
     async close() {
+      closed = true;
       const queue = await current?.catch(() => null);
       await queue?.close();
     },

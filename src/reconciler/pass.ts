@@ -165,5 +165,7 @@ function visible(facts: Facts, status: Status): unknown {
   const failure = facts.failure === null ? null : { ...facts.failure, request_id: undefined };
   // Nor is waiting for room once more.
   const braked = facts.braked?.message;
-  return { ...facts, payment, inventory, budget, failure, braked, status };
+  // The order of turns is no reader's concern.
+  const shown = { ...status, deadline_at: null };
+  return { ...facts, payment, inventory, budget, failure, braked, status: shown };
 }

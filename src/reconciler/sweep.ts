@@ -58,6 +58,8 @@ export class Sweep {
     }
     this.#claiming = this.#claim().finally(() => {
       this.#claiming = null;
+      // Asked after the last look at it.
+      if (this.#more && this.room > 0 && this.#gathering === null) this.#tickQuietly();
     });
     return this.#claiming;
   }
@@ -82,7 +84,6 @@ export class Sweep {
       const { claims, drained, probed, held } = await store.claim(room, worker, lease_ms, accounts.ceiling);
       accounts.suspect(probed);
       if (held) this.#heldTimer ??= this.#after(HELD_MS, () => (this.#heldTimer = null));
-      if (drained.length > 0) await accounts.relax(drained);
       for (const claim of claims) {
         const pass: Promise<void> = reconcile(claim, this.#loop)
           .then((dueIn) => this.#lookAgain(dueIn))
@@ -99,6 +100,7 @@ export class Sweep {
           });
         this.#passes.add(pass);
       }
+      if (drained.length > 0) await accounts.relax(drained);
       this.#backlog = claims.length === room;
       if (this.#backlog) {
         this.#more = true;

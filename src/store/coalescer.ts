@@ -5,7 +5,7 @@
 export interface CoalescerOptions<Item, Result> {
   /** Carries out a batch; the results stand in its order. */
   readonly run: (batch: readonly Item[]) => Promise<readonly Result[]>;
-  /** Items of one key never share a batch, and keep their order. */
+  /** Items of one key never share a batch. They keep their order, but for one that is tried again by itself. */
   readonly keyOf: (item: Item) => string;
   /** A batch that failed like this fails for each of its items; after any other failure each is tried by itself. */
   readonly isFailureOfAll: (error: unknown) => boolean;
@@ -60,8 +60,6 @@ export class Coalescer<Item, Result> {
   async #carryOut(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#options.run(batch.map(({ item }) => item));
-      if (results.length !== batch.length)
-        throw new Error('a batch must have a result for each of its items');
       results.forEach((result, index) => batch[index]?.resolve(result));
     } catch (error) {
       if (batch.length === 1 || this.#options.isFailureOfAll(error)) {

@@ -46,9 +46,11 @@ export interface DatabaseOptions {
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Our statements take milliseconds; one that takes so long waits for something that does not come. */
 const STATEMENT_TIMEOUT_MS = 10_000;
+/** Postgres ends a statement by itself before; a connection that says nothing for so long is dropped. */
+const SILENCE_MS = STATEMENT_TIMEOUT_MS + 2_000;
 
 /** SQLSTATEs that say "not now" rather than "not so": connection, resources, an operator, a schema yet to be made. */
-const UNAVAILABLE_STATES = /^(08|53|57P|57014|55P03|42P01)/;
+const UNAVAILABLE_STATES = /^(08|53|57P|57014|55P03|42P01|42703)/;
 /** Of these, the ones of a single statement that waited for too long. */
 const WAITED_TOO_LONG = new Set(['57014', '55P03']);
 /** Deadlock and serialization failure. */
@@ -56,7 +58,7 @@ const COLLISIONS = new Set(['40P01', '40001']);
 const MOST_TRIES = 5;
 /** What pg says without a code when a connection is lost or cannot be had in time. */
 const UNAVAILABLE_MESSAGES =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error/i;
+  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|query read timeout/i;
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -65,6 +67,9 @@ const UNAVAILABLE_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'ENOENT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ECONNABORTED',
 ]);
 
 export class Database {
@@ -116,7 +121,8 @@ export class Database {
   async #run<Row>(sql: string | Prepared, parameters: readonly unknown[]): Promise<Row[]> {
     const { master } = this.#source.driver as unknown as { readonly master: Pool };
     const statement = typeof sql === 'string' ? { text: sql } : sql;
-    const result = await master.query<Row & object>({ ...statement, values: [...parameters] });
+    const query = { ...statement, values: [...parameters], query_timeout: SILENCE_MS };
+    const result = await master.query<Row & object>(query);
     return result.rows;
   }
 

@@ -84,7 +84,7 @@ const NEAR_DEADLINE_MS = 60 * 60 * 1000;
  *
  *   probes   an account whose breaker is open: one record now and then
  *   metered  one that was throttled or came back: what its rate has saved up, at most a quarter of a second's worth;
- *            turns are scarce then, so records that are near their deadline come first, the nearest before the others
+ *            turns are scarce then, so half of them go to records near their deadline, the nearest first
  *   free     all others
  */
 const CLAIM = {
@@ -116,7 +116,8 @@ WITH probes AS (
     WHERE o.account = permits.account AND o.deadline_at <= now() + make_interval(secs => $6::float8 / 1000)
       AND o.next_attempt_at <= now() AND (o.lease_expires_at IS NULL OR o.lease_expires_at <= now())
     ORDER BY o.deadline_at
-    LIMIT permits.granted
+    -- Half of the turns: what has no deadline (money to give back) goes on, too.
+    LIMIT ceil(permits.granted / 2.0)
     FOR UPDATE SKIP LOCKED
   ) d
   WHERE permits.kind = 'metered'
@@ -257,6 +258,9 @@ FROM json_to_recordset($1::json) AS i(
 const WAKE = `
 UPDATE order_operations SET wake = wake + 1, next_attempt_at = now() WHERE id = ANY ($1::bigint[])`;
 
+const READ_TRIES = 5;
+const READ_PAUSE_MS = 200;
+
 /** Entries in one statement: some hundred kilobytes at most. */
 const MOST_ENTRIES = 64;
 
@@ -308,10 +312,22 @@ export class PassStore {
     };
   }
 
+  /** The records are leased already: without their journals they would wait for the end of their leases. */
+  async #persistently<Row>(statement: string, parameters: readonly unknown[]): Promise<Row[]> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#database.query<Row>(statement, parameters);
+      } catch (error) {
+        if (tries === READ_TRIES) throw error;
+        await new Promise((resolve) => setTimeout(resolve, READ_PAUSE_MS * tries));
+      }
+    }
+  }
+
   async #journals(rows: readonly string[]): Promise<Map<string, JournalAttempt[]>> {
     const journals = new Map<string, JournalAttempt[]>(rows.map((row) => [row, []]));
     if (rows.length === 0) return journals;
-    for (const attempt of await this.#database.query<OperationAttemptRow>(JOURNALS, [rows])) {
+    for (const attempt of await this.#persistently<OperationAttemptRow>(JOURNALS, [rows])) {
       journals.get(String(attempt.operation))?.push(toAttempt(attempt));
     }
     return journals;
@@ -389,7 +405,7 @@ export class PassStore {
   }
 }
 
-/** Everybody locks rows in the order of their ids, so that two statements do not wait for each other. */
+/** In the order of their ids: two batches that lock the same rows do not wait for each other. */
 const inOrder = (entries: readonly Entry[]): Entry[] =>
   entries.toSorted((a, b) => (BigInt(a.row) < BigInt(b.row) ? -1 : 1));
 

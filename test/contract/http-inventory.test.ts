@@ -399,6 +399,26 @@ describe('answers to a write', () => {
     if (want.lines !== undefined) expect(outcome.shown?.reservation?.lines).toEqual(want.lines);
   });
 
+  test('a mark of the byte order before the body is no part of it', async () => {
+    server.answer({ body: `\uFEFF${JSON.stringify(json('reserved'))}` });
+    const outcome = await inventoryAt(server.url).apply({
+      step: RESERVE,
+      operation_id: 'op-1',
+      parameters: PARAMETERS[RESERVE],
+    });
+    expect(outcome).toMatchObject({ kind: 'done', shown: { reservation: { state: 'reserved' } } });
+  });
+
+  test('an answer that switches protocols is none, and is told at once', async () => {
+    server.answer({ fault: 'switch' });
+    const outcome = await inventoryAt(server.url, 60_000).apply({
+      step: COMMIT,
+      operation_id: 'op-1',
+      parameters: {},
+    });
+    expect(outcome).toMatchObject({ kind: 'unknown', failure: { code: 'inventory_connection_lost' } });
+  }, 5_000);
+
   test('how long to wait, and why, is told', async () => {
     server.answer({ status: 429, headers: { 'retry-after': '2' }, body: { message: 'Stock-taking.' } });
     const outcome = await inventoryAt(server.url).apply({

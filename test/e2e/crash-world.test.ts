@@ -55,6 +55,7 @@ describe('the database', () => {
     await rests(arena, 'cut-confirm', 'payment_failed', DECLINED);
     await rests(arena, 'cut-capture', 'authorized', MANUAL);
     await rests(arena, 'cut-refund', 'fulfilled', {});
+    const after = await arena.control.journalSequence();
     for (const [route, id] of [
       ['payment_intents.confirm', 'cut-confirm'],
       ['payment_intents.capture', 'cut-capture'],
@@ -71,7 +72,11 @@ describe('the database', () => {
       'three calls under way',
     );
     await arena.lock.take();
-    await arena.standing(ids);
+    // One waits in Postgres and the others behind it; soon, for all of them have leases that run.
+    await until(async () => {
+      const requests = await arena.control.journal({ after });
+      return (await arena.lock.waiting()) === 1 && requests.every(({ status }) => status !== null);
+    }, 'three answers that wait to be written');
     await arena.lock.cutOff();
     await arena.lock.free();
     await arena.quiet(ids);

@@ -97,6 +97,12 @@ describe('writes of many passes at once', () => {
     expect(await world.passes.recordAgain(release(locked))).toMatchObject({ held: true });
   }, 30_000);
 
+  test('a schema that is yet to be made is a database that is away', async () => {
+    await expect(world.db.database.query('SELECT no_such_column FROM order_operations')).rejects.toThrow(
+      StoreUnavailable,
+    );
+  });
+
   test('batches and wakes that lock the same rows in other orders all come through', async () => {
     const names = ids('crossing', 40);
     for (const id of names) await world.create(id);

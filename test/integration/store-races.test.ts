@@ -325,4 +325,37 @@ describe('conditional writes', () => {
       db.database.query(`UPDATE order_operations SET cancellation = '{}' WHERE id = $1`, [claim.row]),
     ).rejects.toThrow(/order_operations_cancellation_wanted/);
   });
+
+  test('a release writes the deadline that turns are given by, and an intent leaves it alone', async () => {
+    const deadlineOf = async (claim: Claim): Promise<string | undefined> => {
+      const [row] = await db.database.query<{ deadline_at: Date | null }>(
+        'SELECT deadline_at FROM order_operations WHERE id = $1',
+        [claim.row],
+      );
+      return row?.deadline_at?.toISOString();
+    };
+    const claim = await claimed();
+    const deadline_at = '2026-08-26T00:00:00.000Z';
+    const status = { ...claim.record.status, deadline_at };
+    await passes.recordAll([intends(claim, { status })]);
+    expect(await deadlineOf(claim)).toBeUndefined();
+    await passes.recordAll([entry(claim, { status, resource_version: 2 })]);
+    expect(await deadlineOf(claim)).toBe(deadline_at);
+  });
+
+  describe('a worker that comes back under its name', () => {
+    test.each([
+      ['w1/first life', 1],
+      ['w10/another worker', 0],
+      ['w1-unnamed', 0],
+      ['worker', 0],
+    ])('ends the leases of %s: %i', async (holder, leases) => {
+      const claim = await claimed(holder);
+      expect(await passes.freeLeasesOf('w1/')).toBe(leases);
+      expect(await claim10('w1/second life', 60_000)).toHaveLength(leases);
+      if (leases === 1)
+        expect(await passes.recordAll([entry(claim, { worker: holder })])).toMatchObject([{ held: false }]);
+      await expire(claim);
+    });
+  });
 });

@@ -74,6 +74,8 @@ export interface JournalLock {
   free(): Promise<void>;
 }
 
+/** More than can be under way when somebody begins to wait. */
+const RECENT_REQUESTS = 200;
 /** So many looks in a row without a request, 25 ms apart, are no pause between two of them. */
 const STILL_LOOKS = 12;
 
@@ -147,12 +149,13 @@ export async function anArena(environment: Record<string, string> = {}): Promise
     async standing(ids) {
       let still = 0;
       let last = -1;
+      const after = Math.max(0, (await control.journalSequence()) - RECENT_REQUESTS);
       await until(async () => {
         const held = await query(
           'SELECT 1 FROM order_operations WHERE operation_id = ANY ($1) AND lease_holder IS NOT NULL',
           [ids],
         );
-        const requests = await control.journal();
+        const requests = await control.journal({ after });
         const done = held.length === ids.length && requests.every(({ status }) => status !== null);
         still = done && requests.length === last ? still + 1 : 0;
         last = requests.length;

@@ -9,9 +9,9 @@ export interface Script {
   readonly body?: unknown;
   /**
    * hang: never answers · reset: drops the connection without an answer · cut: promises more body than it sends ·
-   * drip: sends a byte of the body every 20 ms, without end.
+   * drip: sends a byte of the body every 20 ms, without end · switch: answers 101, after which nothing is an answer.
    */
-  readonly fault?: 'hang' | 'reset' | 'cut' | 'drip';
+  readonly fault?: 'hang' | 'reset' | 'cut' | 'drip' | 'switch';
 }
 
 export interface Received {
@@ -67,6 +67,9 @@ function play({ status = 200, headers = {}, body = '', fault }: Script, response
       return;
     case 'reset':
       response.socket?.resetAndDestroy();
+      return;
+    case 'switch':
+      response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n');
       return;
     case 'cut':
       response.writeHead(status, { ...headers, 'content-length': String(text.length + 100) });

@@ -28,7 +28,9 @@ const FRAMEWORK: Readonly<Partial<Record<number, { code: ProblemCode; detail: st
 export function toProblem(error: unknown): ProblemError | null {
   if (error instanceof ProblemError) return error;
   if (error instanceof StoreUnavailable)
-    return unavailable('The database is not available; nothing was stored.');
+    return unavailable(
+      'The database is not available. Send it again: it may have been stored, and is then not stored twice.',
+    );
   const status = error instanceof HttpException ? error.getStatus() : frameworkStatus(error);
   const known = status === null ? undefined : FRAMEWORK[status];
   return known === undefined ? null : new ProblemError(known.code, known.detail);

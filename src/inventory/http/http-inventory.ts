@@ -61,19 +61,20 @@ export class HttpInventory implements Inventory {
     suffix: string,
     body?: Parameters,
   ): Promise<Exchange> {
+    let key: string;
     try {
-      const url = `${this.#base}/reservations/${encodeURIComponent(operationId)}${suffix}`;
-      return await exchange({
-        method,
-        url,
-        timeout_ms: this.#timeoutMs,
-        agents: this.#agents,
-        ...(body !== undefined && { body }),
-      });
+      key = encodeURIComponent(operationId);
     } catch {
       // A lone surrogate cannot be encoded; ids that hold one are refused before an operation exists.
       const message = 'The operation id cannot be written in a URL.';
       return { kind: 'lost', unsent: true, code: 'inventory_misconfigured', message };
     }
+    return exchange({
+      method,
+      url: `${this.#base}/reservations/${key}${suffix}`,
+      timeout_ms: this.#timeoutMs,
+      agents: this.#agents,
+      ...(body !== undefined && { body }),
+    });
   }
 }

@@ -1,0 +1,40 @@
+import { expect, test } from '@jest/globals';
+import type { BellQueue } from '../../src/queue/backend.js';
+import { QueueBell } from '../../src/queue/queue-bell.js';
+
+const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** A bell, and how often its queue was asked. */
+function aBell(add: () => Promise<unknown>): { bell: QueueBell; rung: () => number } {
+  let rung = 0;
+  const queue = {
+    add: () => {
+      rung += 1;
+      return add();
+    },
+  } as unknown as BellQueue;
+  return { bell: new QueueBell(queue, QUIET), rung: () => rung };
+}
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+test('it rings at once after a silence; what is rung meanwhile is one ring after it', async () => {
+  const { bell, rung } = aBell(() => Promise.resolve());
+  bell.ring();
+  expect(rung()).toBe(1);
+  for (let times = 0; times < 100; times += 1) bell.ring();
+  expect(rung()).toBe(1);
+  await pause(200);
+  expect(rung()).toBe(2);
+  bell.ring();
+  expect(rung()).toBe(3);
+});
+
+test('a queue that fails is not hammered, and is rung again when there is a reason', async () => {
+  const { bell, rung } = aBell(() => Promise.reject(new Error('away')));
+  bell.ring();
+  bell.ring();
+  await pause(200);
+  expect(rung()).toBe(1);
+  bell.ring();
+  expect(rung()).toBe(2);
+});
