@@ -78,7 +78,12 @@ const ProviderId = z
   // It begins with a letter, so that the number of a card is never taken for one, stored and sent.
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,254}$/, { error: 'must be an id of the provider' });
 
-const HttpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(2048);
+const HttpUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+  .max(2048)
+  .refine((text) => !UNPRINTABLE.test(text), {
+    error: 'must not contain control characters or lone surrogates',
+  });
 
 const YEAR_0 = Date.parse('0000-01-01T00:00:00Z');
 const YEAR_10000 = Date.parse('9999-12-31T23:59:59.999Z') + 1;

@@ -48,6 +48,12 @@ function signalOf(failure: Failure): Signal {
   }
 }
 
+/** Why an account may not be used, and whether its row says so already. */
+interface Doubt {
+  readonly failure: Failure;
+  readonly isReported: boolean;
+}
+
 export interface AccountsOptions {
   readonly store: AccountStore;
   readonly providers: ReadonlyMap<string, PaymentProvider>;
@@ -60,7 +66,7 @@ export class Accounts {
   readonly #options: AccountsOptions;
   /** Accounts whose identity this process has checked. */
   readonly #checked = new Set<string>();
-  readonly #asking = new Map<string, Promise<Failure | null>>();
+  readonly #asking = new Map<string, Promise<Doubt | null>>();
   /** Accounts that failed since this process last saw them answer: their next success is worth a write. */
   readonly #troubled = new Set<string>();
 
@@ -88,27 +94,34 @@ export class Accounts {
     return this.#options.providers.get(account);
   }
 
-  /** The account's trouble, when it may not be used now; null when it is who it was at first contact. */
-  async admit(account: string): Promise<Failure | null> {
+  /**
+   * The account's trouble, when it may not be used now; null when it is who it was at first contact. One question serves
+   * all that ask meanwhile, and each of them failed by it: an outage shows by how many operations it stops.
+   */
+  async admit(account: string, operation: string): Promise<Failure | null> {
     const provider = this.#options.providers.get(account);
     if (this.#checked.has(account) || provider === undefined) return null;
     // Passes that begin together ask once.
     const asked = this.#asking.get(account) ?? this.#identify(account, provider);
     this.#asking.set(account, asked);
     try {
-      return await asked;
+      const doubt = await asked;
+      if (doubt === null || doubt.isReported) return doubt?.failure ?? null;
+      return await this.failed(account, operation, doubt.failure);
     } finally {
       this.#asking.delete(account);
     }
   }
 
-  async #identify(account: string, provider: PaymentProvider): Promise<Failure | null> {
+  async #identify(account: string, provider: PaymentProvider): Promise<Doubt | null> {
     const identity = await provider.identify();
-    if (identity.kind === 'unknown') return this.failed(account, 'identity', identity.failure);
+    if (identity.kind === 'unknown') return { failure: identity.failure, isReported: false };
     const seen = identity.kind === 'present' ? identity.value : { identity: null, livemode: null };
     const pinned = await this.#quietly(() => this.#options.store.pin(account, seen), null);
-    if (pinned === null)
-      return { class: 'outage', code: 'identity_not_kept', message: 'The account could not be checked.' };
+    if (pinned === null) {
+      const message = 'The account could not be checked.';
+      return { failure: { class: 'outage', code: 'identity_not_kept', message }, isReported: true };
+    }
     const differs =
       (seen.identity !== null && pinned.identity !== seen.identity) ||
       (seen.livemode !== null && pinned.livemode !== seen.livemode);
@@ -118,7 +131,7 @@ export class Accounts {
     }
     const message = `The key belongs to ${named(seen)}; known is ${named(pinned)}.`;
     await this.#stop(account, 'wrong_account', message);
-    return { class: 'outage', code: 'wrong_account', message };
+    return { failure: { class: 'outage', code: 'wrong_account', message }, isReported: true };
   }
 
   /** The failure as the operation should see it: `outage` when it is the account's and not its own. */

@@ -40,7 +40,7 @@ export class ClientSecretReader implements ClientSecrets {
     const { accounts, observer } = this.#eyes;
     const { account, operation_id } = operation;
     const provider = accounts.provider(account);
-    if (provider === undefined || (await accounts.admit(account)) !== null) return null;
+    if (provider === undefined || (await accounts.admit(account, operation_id)) !== null) return null;
     const access = await provider.clientSecret(reference);
     observer.request(account, 'observe_payment', access.kind);
     await accounts.read(account, operation_id, withoutSecret(access));

@@ -48,7 +48,7 @@ async function readPayment(
 ): Promise<Reading<PaymentReading>> {
   const provider = eyes.accounts.provider(operation.account);
   if (provider === undefined) return { kind: 'unknown', failure: ACCOUNT_MISSING };
-  const refusal = await eyes.accounts.admit(operation.account);
+  const refusal = await eyes.accounts.admit(operation.account, operation.operation_id);
   if (refusal !== null) return { kind: 'unknown', failure: refusal };
   const reference = operation.provider_reference ?? operation.wish.spec.payment.reference;
   const reading =

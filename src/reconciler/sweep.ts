@@ -17,6 +17,9 @@ export interface SweepOptions {
 const GOOD_PART = 0.25;
 const GATHER_MS = 20;
 
+/** More than two clocks that are kept right differ. */
+const WRONG_CLOCK_MS = 1_000;
+
 /** How soon an account that is out or limited is asked for what it may bear meanwhile. */
 const HELD_MS = 250;
 
@@ -34,6 +37,7 @@ export class Sweep {
   /** The last claim took all that there was room for. */
   #backlog = false;
   #draining = false;
+  #isClockWrong = false;
 
   /** `bell` tells other workers of work that does not fit here. */
   constructor(loop: LoopDependencies, bell: Bell, options: SweepOptions) {
@@ -81,11 +85,18 @@ export class Sweep {
       }
       this.#more = false;
       const { store, worker, lease_ms, accounts } = this.#loop;
-      const { claims, drained, probed, held } = await store.claim(room, worker, lease_ms, accounts.ceiling);
+      const asked = this.#loop.clock.now();
+      const { claims, drained, probed, held, now } = await store.claim(
+        room,
+        worker,
+        lease_ms,
+        accounts.ceiling,
+      );
+      const loop = now === null ? this.#loop : this.#onClockOf(now, asked);
       accounts.suspect(probed);
       if (held) this.#heldTimer ??= this.#after(HELD_MS, () => (this.#heldTimer = null));
       for (const claim of claims) {
-        const pass: Promise<void> = reconcile(claim, this.#loop)
+        const pass: Promise<void> = reconcile(claim, loop)
           .then((dueIn) => this.#lookAgain(dueIn))
           .catch((error: unknown) => {
             const { operation_id } = claim.record;
@@ -107,6 +118,27 @@ export class Sweep {
         this.#bell.ring();
       }
     } while (this.#more && this.room > 0);
+  }
+
+  /**
+   * The loop on the clock of the database: how long ago a call was sent is told by two processes, and a key, a doubt or a
+   * deadline must not be over sooner because one of their clocks is wrong. `now`: of the database, since `asked`.
+   */
+  #onClockOf(now: Date, asked: Date): LoopDependencies {
+    const { clock, log } = this.#loop;
+    // Between the two moments lies the claim, however long it took; what lies outside of them is a difference of clocks.
+    const behind = Math.max(0, now.getTime() - clock.now().getTime());
+    const behind_ms = behind > 0 ? behind : Math.min(0, now.getTime() - asked.getTime());
+    const isWrong = Math.abs(behind_ms) > WRONG_CLOCK_MS;
+    if (isWrong && !this.#isClockWrong) {
+      log.error({ behind_ms }, 'the clock of this process is wrong; the clock of the database is used');
+    }
+    this.#isClockWrong = isWrong;
+    if (!isWrong) return this.#loop;
+    return {
+      ...this.#loop,
+      clock: { now: () => new Date(clock.now().getTime() + behind_ms), random: () => clock.random() },
+    };
   }
 
   /** Whether to wait for more room before the next claim. */

@@ -25,6 +25,8 @@ export interface Claimed {
   readonly drained: string[];
   /** Accounts that are out, of which a record was claimed to see whether they are back. */
   readonly probed: string[];
+  /** On the clock of the database, by which leases run and tries are dated; null when no account is known. */
+  readonly now: Date | null;
   /** Some account is out, limited or throttled: what it holds back may be claimable soon. */
   readonly held: boolean;
 }
@@ -141,7 +143,7 @@ WITH probes AS (
 )
 SELECT provider_accounts.account, permits.kind = 'probe' AS probed,
   permits.kind = 'metered' AND (SELECT count(*) FROM due WHERE due.account = provider_accounts.account) < permits.granted AS drained,
-  breaker = 'open' OR rate IS NOT NULL OR coalesce(throttled_until > now(), false) AS held,
+  breaker = 'open' OR rate IS NOT NULL OR coalesce(throttled_until > now(), false) AS held, now() AS now,
   coalesce(json_agg(claimed ORDER BY claimed.next_attempt_at) FILTER (WHERE claimed.id IS NOT NULL), '[]') AS claims
 FROM provider_accounts LEFT JOIN permits USING (account) LEFT JOIN claimed USING (account)
 GROUP BY provider_accounts.account, permits.kind, permits.granted`,
@@ -295,6 +297,7 @@ export class PassStore {
       drained: boolean | null;
       probed: boolean | null;
       held: boolean;
+      now: Date;
       claims: (OrderOperationRow & { fencing_token: number })[];
     }>(CLAIM, [limit, worker, leaseMs, PROBE_INTERVAL_MS, ceiling, NEAR_DEADLINE_MS]);
     const rows = accounts.flatMap(({ claims }) => claims);
@@ -302,6 +305,7 @@ export class PassStore {
     return {
       drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
       held: accounts.some(({ held }) => held),
+      now: accounts[0]?.now ?? null,
       probed: accounts.filter(({ probed }) => probed === true).map(({ account }) => account),
       claims: rows.map((row) => ({
         row: row.id.toString(),
@@ -345,7 +349,7 @@ export class PassStore {
       resource_version: string;
       woken: boolean;
       attempt: OperationAttemptRow | null;
-    }>(RECORD, [JSON.stringify(inOrder(entries).map(toInput)), entries.length]);
+    }>(RECORD, [storable(inOrder(entries).map(toInput)), entries.length]);
     const written = new Map(rows.map((row) => [row.row, row]));
     return entries.map((entry) => {
       const row = written.get(entry.row);
@@ -403,6 +407,22 @@ export class PassStore {
   async wake(rows: readonly string[]): Promise<void> {
     await this.#database.query(WAKE, [rows]);
   }
+}
+
+/** In JSON: what no jsonb can hold, a NUL or half of a pair of surrogates. An answer may hold anything. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
+
+/** As JSON that Postgres takes: an answer with such a character is kept with a mark in its place, not lost. */
+function storable(value: unknown): string {
+  const json = JSON.stringify(value);
+  return UNSTORABLE.test(json) ? JSON.stringify(marked(value)) : json;
+}
+
+function marked(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll('\0', '\uFFFD').replaceAll(/\p{Cs}/gu, '\uFFFD');
+  if (Array.isArray(value)) return value.map(marked);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [marked(name), marked(member)]));
 }
 
 /** In the order of their ids: two batches that lock the same rows do not wait for each other. */

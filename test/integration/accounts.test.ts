@@ -216,6 +216,24 @@ describe('an account in trouble', () => {
     expect(drained).toEqual([]);
   });
 
+  test('a worker that begins during an outage finds that it is one, and blames no order', async () => {
+    const names = ids('cold', 6);
+    for (const name of names) await world.create(name);
+    await world.control.outage({ mode: 'unavailable', surface: 'payments' });
+    try {
+      // A fresh worker does not even know who the account is.
+      await world.run(worker(), 6);
+      expect((await state()).breaker).toBe('open');
+      const records = await world.store.findMany(names);
+      expect(
+        records.filter(({ status, facts }) => status.attention !== null || facts.budget.reads > 2),
+      ).toEqual([]);
+    } finally {
+      await world.control.outage({ mode: 'none' });
+    }
+    await runUntil(allIn('fulfilled', names), worker());
+  }, 60_000);
+
   test('turns that are scarce go to the nearest deadline first, then to who has waited longest', async () => {
     const due = async (name: string, seconds: number, deadlineMinutes: number | null): Promise<void> => {
       const payment_deadline =

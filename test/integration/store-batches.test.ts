@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Client } from 'pg';
 import { Database, StoreUnavailable } from '../../src/store/database.js';
 import { PassStore, type Claim, type Entry } from '../../src/store/pass-store.js';
+import type { EventDraft } from '../../src/store/record.js';
 import { aWorld, type World } from '../support/world.js';
 
 /** Passes that wait at the same moment share a statement and a commit, and no other's fate. */
@@ -60,11 +61,15 @@ describe('writes of many passes at once', () => {
     const claims = await claimed('spoilt', 10);
     const refused = claims[3];
     if (refused === undefined) throw new Error('nothing was claimed');
-    // No jsonb can hold the character that this stands for.
-    const unstorable = { actor: { kind: 'system', name: 'x' }, type: 'x', message: '\u0000' } as const;
+    // The table knows four kinds of actors.
+    const refusedEvent = {
+      actor: { kind: 'nobody', name: 'x' },
+      type: 'x',
+      message: 'x',
+    } as unknown as EventDraft;
     const results = await Promise.allSettled(
       claims.map((claim) =>
-        world.passes.record(release(claim, claim === refused ? { events: [unstorable] } : {})),
+        world.passes.record(release(claim, claim === refused ? { events: [refusedEvent] } : {})),
       ),
     );
     expect(results.map(({ status }) => status)).toEqual(
@@ -96,6 +101,16 @@ describe('writes of many passes at once', () => {
     }
     expect(await world.passes.recordAgain(release(locked))).toMatchObject({ held: true });
   }, 30_000);
+
+  test('what no jsonb can hold is kept with a mark in its place', async () => {
+    const [claim] = await claimed('unstorable', 1);
+    if (claim === undefined) throw new Error('nothing was claimed');
+    const message = 'no\u0000way, half a \ud83c, and \\u0000 spelt out 🍵';
+    const failure = { class: 'rejected', code: 'odd', message, step: 'confirm_payment' } as const;
+    await world.passes.record(release(claim, { facts: { ...claim.record.facts, failure } }));
+    const { facts } = await world.get(claim.record.operation_id);
+    expect(facts.failure?.message).toBe('no\ufffdway, half a \ufffd, and \\u0000 spelt out 🍵');
+  });
 
   test('a schema that is yet to be made is a database that is away', async () => {
     await expect(world.db.database.query('SELECT no_such_column FROM order_operations')).rejects.toThrow(

@@ -192,6 +192,12 @@ describe('a spec', () => {
     ['a path as a customer', { customer: '../x' }, 'payment/customer'],
     ['a charge as the reference', { reference: 'ch_1' }, 'payment/reference'],
     ['a path as the reference', { reference: 'pi_1/confirm' }, 'payment/reference'],
+    ['a NUL in the return_url', { return_url: 'http://shop.example/\u0000' }, 'payment/return_url'],
+    [
+      'half a character in the return_url',
+      { return_url: 'http://shop.example/\ud800' },
+      'payment/return_url',
+    ],
     ['a script as the return_url', { return_url: 'javascript:alert(1)' }, 'payment/return_url'],
     ['a word as a flag', { off_session: 'yes' }, 'payment/off_session'],
     ['a member that is not known', { secret: 'x' }, 'payment'],

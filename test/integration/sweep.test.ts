@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Sweep } from '../../src/reconciler/sweep.js';
+import { until } from '../support/product.js';
+import { aWorld, type World } from '../support/world.js';
+
+let world: World;
+beforeAll(async () => {
+  world = await aWorld();
+});
+afterAll(() => world.stop());
+
+const SILENT = { ring: () => undefined };
+const ids = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${name}-${index}`);
+const fulfilled = async (names: readonly string[]): Promise<true | null> =>
+  (await world.store.findMany(names)).every(({ status }) => status.phase === 'fulfilled') || null;
+
+test.each([
+  ['two minutes ahead', 120_000],
+  ['two minutes behind', -120_000],
+])('a worker whose clock is %s works on the clock of the database', async (_name, wrong_ms) => {
+  const id = `clock ${wrong_ms}`;
+  await world.create(id);
+  const clock = { now: () => new Date(Date.now() + wrong_ms), random: Math.random };
+  const sweep = new Sweep(world.worker({ clock }), SILENT, { concurrency: 4, interval_ms: 60_000 });
+  await sweep.tick();
+  await until(() => fulfilled([id]), 'the order to be fulfilled');
+  await sweep.drain();
+  const { facts, status } = await world.get(id);
+  const [row] = await world.db.database.query<{ now: Date }>('SELECT now() AS now');
+  for (const at of [facts.payment.observed_at, status.settled_at])
+    expect(Math.abs(Date.parse(at ?? '') - (row?.now.getTime() ?? 0))).toBeLessThan(60_000);
+});
+
+test('more orders than fit are all settled by claims that take a good part of what fits, without another tick', async () => {
+  const names = ids('many', 60);
+  for (const name of names) await world.create(name);
+  const loop = world.worker();
+  const taken: number[] = [];
+  const store = new Proxy(loop.store, {
+    get(target, name) {
+      if (name === 'claim')
+        return async (...asked: Parameters<typeof target.claim>) => {
+          const claimed = await target.claim(...asked);
+          taken.push(claimed.claims.length);
+          return claimed;
+        };
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+    },
+  });
+  const sweep = new Sweep({ ...loop, store }, SILENT, { concurrency: 20, interval_ms: 60_000 });
+  await sweep.tick();
+  await until(() => fulfilled(names), 'all orders to be fulfilled', 30_000);
+  await sweep.drain();
+  expect(taken.reduce((sum, one) => sum + one, 0)).toBeGreaterThanOrEqual(60);
+  // One by one it would take a claim for each of the forty that did not fit at first.
+  expect(taken.length).toBeLessThan(30);
+}, 60_000);
