@@ -154,7 +154,10 @@ export function absorbJournal(operation: Operation, attempts: readonly Attempt[]
     (attempt) =>
       attempt.step === 'create_payment' && attempt.target === payment && attempt.shown?.payment !== undefined,
   );
-  const reference = operation.provider_reference ?? created?.shown?.payment?.reference ?? null;
+  // What our own create was answered with may be recorded as another order's all the same.
+  const isTaken = facts.payment.taken_by !== undefined;
+  const reference =
+    operation.provider_reference ?? (isTaken ? null : (created?.shown?.payment?.reference ?? null));
   const answered_confirmation = attempts
     .filter((attempt) => attempt.step === 'confirm_payment' && isAnswered(attempt))
     .filter((attempt) => attempt.target.startsWith(`${reference}/`))
@@ -314,8 +317,29 @@ const moved = ({ facts: before }: Operation, after: Facts): boolean =>
 /** A payment that is not this order's is seen, to say why; its money and its refunds are none of this order's. */
 const withoutMoney = (operation: Operation, facts: Facts): Facts => ({
   ...facts,
-  payment: { ...facts.payment, authorized: 0, captured: 0, lost: 0, next_action: null, capture_before: null },
+  payment: withoutAmounts(facts.payment),
   refunds: operation.facts.refunds,
+});
+
+/**
+ * The payment that was to become this order's is recorded as that of the operation `other`. `refunds`: as they were known
+ * before it was seen.
+ */
+export function takenPayment({ facts }: Operation, refunds: Facts['refunds'], other: string): Known {
+  const { payment } = facts;
+  return {
+    facts: { ...facts, payment: { ...withoutAmounts(payment), taken_by: other }, refunds },
+    provider_reference: null,
+  };
+}
+
+const withoutAmounts = (payment: PaymentFacts): PaymentFacts => ({
+  ...payment,
+  authorized: 0,
+  captured: 0,
+  lost: 0,
+  next_action: null,
+  capture_before: null,
 });
 
 /** A payment of the front end is ours only when everything that can be compared agrees. */

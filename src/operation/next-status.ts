@@ -69,9 +69,9 @@ function phaseOf(operation: Operation, goal: Goal, decision: Decision, policy: P
   const { facts } = operation;
   const doubt = facts.unresolved?.step;
   if (doubt !== undefined && doubt !== 'update_payment' && !isOfInventory(doubt)) return 'payment_unknown';
-  const { reference } = operation.wish.spec.payment;
   // Seen, and not taken for this order's payment.
-  if (reference !== null && operation.provider_reference === null && facts.payment.state !== 'unknown')
+  const isNamed = operation.wish.spec.payment.reference !== null || facts.payment.taken_by !== undefined;
+  if (isNamed && operation.provider_reference === null && facts.payment.state !== 'unknown')
     return 'accepted';
   switch (facts.payment.state) {
     case 'none':

@@ -100,13 +100,13 @@ export function mismatchOf(operation: Operation): Mismatch | null {
   const { payment } = facts;
   if (payment.state === 'none') return null;
   const because = (why: string, foreign = false): Mismatch => ({ why, foreign });
-  if (knownReference(operation) === null) return because('The payment was seen, and its id is not recorded.');
   const foreign = operation.provider_reference === null;
-  if (payment.operation_id !== null && payment.operation_id !== operation_id) {
-    return because('The payment belongs to another operation.', foreign);
-  }
   if (payment.taken_by !== undefined) {
     return because(`The payment serves the operation "${payment.taken_by}" already.`, foreign);
+  }
+  if (knownReference(operation) === null) return because('The payment was seen, and its id is not recorded.');
+  if (payment.operation_id !== null && payment.operation_id !== operation_id) {
+    return because('The payment belongs to another operation.', foreign);
   }
   if (payment.currency !== null && payment.currency !== wish.spec.amount.currency) {
     return because(`The payment is in ${payment.currency}, wanted is ${wish.spec.amount.currency}.`);

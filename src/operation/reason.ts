@@ -56,6 +56,10 @@ export const REASONS = {
   RetryBudgetExhausted: {
     meaning: 'The step failed as often as allowed; the provider is still read, slowly.',
   },
+  PassBroken: {
+    meaning:
+      'The service fails over this record again and again, and tries it slowly; others are not held up.',
+  },
   RefundFailed: { meaning: 'A refund failed or was canceled at the provider; it is never resent by itself.' },
   RefundBrake: {
     meaning:

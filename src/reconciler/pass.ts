@@ -5,6 +5,7 @@ import {
   absorbObservation,
   absorbOutcome,
   resolutionOf,
+  takenPayment,
   type Known,
 } from '../operation/absorb.js';
 import {
@@ -39,7 +40,7 @@ export interface Pass {
   readonly transitions: readonly EventDraft[];
 }
 
-export function beginPass(claim: Claim): Pass {
+export function beginPass(claim: Omit<Claim, 'broken'>): Pass {
   const { record, attempts } = claim;
   const known = absorbJournal(record, attempts);
   const unanswered = openAttempts(attempts).filter((attempt) => attempt.outcome === null);
@@ -106,11 +107,10 @@ function withResolved(pass: Pass, resolved: readonly Resolved[]): Pass {
   };
 }
 
-/** The payment that this order names is recorded as that of the operation `other`. */
+/** The payment that was to become this order's is recorded as that of the operation `other`. */
 export function withTakenPayment(pass: Pass, other: string): Pass {
-  const { facts } = pass.operation;
-  const payment = { ...facts.payment, taken_by: other };
-  return { ...pass, operation: { ...pass.operation, facts: { ...facts, payment } } };
+  const known = takenPayment(pass.operation, pass.written.facts.refunds, other);
+  return { ...pass, operation: withKnown(pass.operation, known) };
 }
 
 /** The money-out brake holds back the refund that was to be sent. */

@@ -6,7 +6,10 @@ import { nextStep, type Seen } from '../operation/next-step.js';
 import type { Observation } from '../operation/observation.js';
 import { nextLook } from '../operation/schedule.js';
 import { isInventoryStep, type Decision, type Step } from '../operation/step.js';
-import type { Claim, Entry, Intent, Recorded } from '../store/pass-store.js';
+import { persistently } from '../persistently.js';
+import { isRefused, StoreUnavailable } from '../store/database.js';
+import { isTakenPayment, type Claim, type Entry, type Intent, type Recorded } from '../store/pass-store.js';
+import { breakOff } from './broken.js';
 import { observe, refundsMatter } from './observe.js';
 import {
   beginPass,
@@ -23,9 +26,8 @@ import type { LoopDependencies } from './ports.js';
 /** A whole order takes four effects; more than this in one claim is left to the next one. */
 const STEPS_PER_PASS = 12;
 
-/** A write of what was just learnt is worth some patience: the database may be restarting. */
-const RECORD_TRIES = 5;
-const RECORD_PAUSE_MS = 200;
+/** Before leave for a refund is asked for again when others of the account were asking. */
+const BUSY_MS = 1_000;
 
 /**
  * One pass over a claimed record. Resolves when the record is released or lost, with the milliseconds until it is due
@@ -33,6 +35,16 @@ const RECORD_PAUSE_MS = 200;
  * the lease runs out, and another pass finds by reading what this one did.
  */
 export async function reconcile(claim: Claim, loop: LoopDependencies): Promise<number | null> {
+  try {
+    return await passOver(claim, loop);
+  } catch (error) {
+    // That the database is away says nothing about the record.
+    if (error instanceof StoreUnavailable) throw error;
+    return breakOff(claim, error, loop);
+  }
+}
+
+async function passOver(claim: Claim, loop: LoopDependencies): Promise<number | null> {
   const began = loop.clock.now().getTime();
   let look = await lookAt(beginPass(claim), loop, false);
   for (let steps = 0; steps < STEPS_PER_PASS; steps += 1) {
@@ -48,6 +60,8 @@ export async function reconcile(claim: Claim, loop: LoopDependencies): Promise<n
     if (key.kind === 'wait') return release(look.pass, decision, loop, began, key.ms);
 
     const braked = step.name === 'create_refund' ? await brake(look.pass, step, key, loop) : null;
+    if (braked === 'busy')
+      return release(look.pass, decision, loop, began, BUSY_MS * (1 + loop.clock.random()));
     if (braked !== null) {
       look = { ...look, pass: braked };
       continue;
@@ -94,26 +108,27 @@ async function alone(before: Pass, observation: Observation, loop: LoopDependenc
   const { provider_reference: reference, wish } = pass.operation;
   const adopts = wish.spec.payment.reference !== null && before.operation.provider_reference === null;
   if (!adopts || reference === null) return pass;
-  const other = await persistently(() => loop.store.adopt(pass.row, pass.fencing_token, reference), loop);
+  const other = await patiently(() => loop.store.adopt(pass.row, pass.fencing_token, reference), loop);
   return other === null ? pass : withObservation(withTakenPayment(before, other), observation, now);
 }
 
 type UsableKey = Exclude<KeyChoice, { kind: 'wait' }>;
 
-/** Asks for leave to send a refund. Null: it may be sent; otherwise the pass with what holds it back. */
+/** Asks for leave to send a refund. Null: it may be sent; a pass: with what holds it back. */
 async function brake(
   pass: Pass,
   step: Step & { name: 'create_refund' },
   key: UsableKey,
   loop: LoopDependencies,
-): Promise<Pass | null> {
+): Promise<Pass | null | 'busy'> {
   const { account, operation_id } = pass.operation;
   const { effect_key } = keyOf(pass, step, key);
-  const admission = await persistently(
+  const admission = await patiently(
     () => loop.brake.admit(account, effect_key, step.amount, step.currency),
     loop,
   );
   if (admission.kind === 'admitted') return null;
+  if (admission.kind === 'busy') return 'busy';
   const { wait_ms, message, just_closed } = admission;
   if (just_closed) {
     loop.log.error(
@@ -136,6 +151,7 @@ async function perform(
   const { intent, sent } = intend(before, step, key, loop);
   const pass = withStatus(before, loop.clock.now(), loop.policy);
   const recorded = await write(pass, { kind: 'intent', intent, lease_ms: loop.lease_ms }, loop);
+  if (recorded === null) return null;
   if (recorded.attempt === null) {
     // A newer wish or another worker: this pass knows too little to go on. Whoever holds the record looks again.
     // Released under the version that this pass knew, so that its status does not replace that of the newer wish. When
@@ -249,6 +265,7 @@ async function release(
     decision === null ? now : nextLook(done.operation, decision, now, loop.clock.random(), loop.policy);
   const look_in_ms = pause ?? (look === null ? null : look.getTime() - now.getTime());
   const recorded = await write(done, { kind: 'release', look_in_ms }, loop);
+  if (recorded === null) return 0;
 
   loop.observer.pass((now.getTime() - began) / 1000);
   const { status, created_at } = done.operation;
@@ -258,8 +275,26 @@ async function release(
   return recorded.woken ? 0 : look_in_ms;
 }
 
-/** Writes what the pass knows. An answer that comes after the lease was lost is kept, and wakes the record. */
-async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): Promise<Recorded> {
+/**
+ * Writes what the pass knows. Null: the payment that it was to have is recorded as another order's; that is written
+ * instead, and the pass is over.
+ */
+async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): Promise<Recorded | null> {
+  try {
+    return await writeEntry(pass, next, loop);
+  } catch (error) {
+    const { provider_reference: reference } = pass.operation;
+    const isTaken = isTakenPayment(error) && reference !== null;
+    const other = isTaken ? await patiently(() => loop.store.ownerOf(pass.row, reference), loop) : null;
+    if (other === null) throw error;
+    const taken = withStatus(withTakenPayment(pass, other), loop.clock.now(), loop.policy);
+    await writeEntry(taken, { kind: 'release', look_in_ms: 0 }, loop);
+    return null;
+  }
+}
+
+/** An answer that comes after the lease was lost is kept, and wakes the record. */
+async function writeEntry(pass: Pass, next: Entry['next'], loop: LoopDependencies): Promise<Recorded> {
   const { operation } = pass;
   const entry: Entry = {
     row: pass.row,
@@ -277,7 +312,7 @@ async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): P
     transitions: pass.transitions,
     next,
   };
-  const recorded = await persistently(
+  const recorded = await patiently(
     (again) => (again ? loop.store.recordAgain(entry) : loop.store.record(entry)),
     loop,
   );
@@ -286,23 +321,17 @@ async function write(pass: Pass, next: Entry['next'], loop: LoopDependencies): P
       { operation_id: operation.operation_id },
       'the lease was lost; another pass goes on by reading',
     );
-    if (pass.completed !== null) await persistently(() => loop.store.wake([pass.row]), loop);
+    if (pass.completed !== null) await patiently(() => loop.store.wake([pass.row]), loop);
   }
   return recorded;
 }
 
-/** A statement that failed may have been carried out; it is told when it is asked `again`. */
-async function persistently<Result>(
+/** What was just learnt is worth some patience with a database that restarts, none with one that refuses it. */
+const patiently = <Result>(
   statement: (again: boolean) => Promise<Result>,
-  loop: LoopDependencies,
-): Promise<Result> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await statement(tries > 1);
-    } catch (error) {
-      if (tries === RECORD_TRIES) throw error;
-      loop.log.warn({ error: String(error), tries }, 'a write failed and is repeated');
-      await new Promise((resolve) => setTimeout(resolve, RECORD_PAUSE_MS * tries));
-    }
-  }
-}
+  { log }: LoopDependencies,
+): Promise<Result> =>
+  persistently(statement, {
+    isFutile: isRefused,
+    onFailure: (error, tries) => log.warn({ error: String(error), tries }, 'a write failed and is repeated'),
+  });

@@ -84,6 +84,7 @@ UPDATE provider_accounts SET
 WHERE account = $1
 RETURNING identity, livemode`;
 
+/** Reports are hurried: their passes have better to do than to wait for the account's row, and others report the same. */
 export class AccountStore {
   readonly #database: Database;
 
@@ -115,11 +116,11 @@ export class AccountStore {
     account: string,
     seen: { readonly identity: string | null; readonly livemode: boolean | null },
   ): Promise<{ identity: string | null; livemode: boolean | null } | null> {
-    const [row] = await this.#database.query<{ identity: string | null; livemode: boolean | null }>(PIN, [
-      account,
-      seen.identity,
-      seen.livemode,
-    ]);
+    const [row] = await this.#database.query<{ identity: string | null; livemode: boolean | null }>(
+      PIN,
+      [account, seen.identity, seen.livemode],
+      'hurried',
+    );
     return row ?? null;
   }
 
@@ -129,47 +130,47 @@ export class AccountStore {
     operation: string,
     message: string,
   ): Promise<{ open: boolean; just_opened: boolean }> {
-    const [row] = await this.#database.query<{ open: boolean; just_opened: boolean | null }>(REPORT_TROUBLE, [
-      account,
-      operation,
-      message,
-      WINDOW_MS,
-      PROBE_INTERVAL_MS,
-      OPERATIONS_IN_TROUBLE,
-    ]);
+    const [row] = await this.#database.query<{ open: boolean; just_opened: boolean | null }>(
+      REPORT_TROUBLE,
+      [account, operation, message, WINDOW_MS, PROBE_INTERVAL_MS, OPERATIONS_IN_TROUBLE],
+      'hurried',
+    );
     return { open: row?.open ?? false, just_opened: row?.just_opened ?? false };
   }
 
   /** Nothing works for anybody until it is repaired; repeated reports are one stop. */
   async stop(account: string, reason: StopReason, message: string): Promise<{ just_opened: boolean }> {
-    const [row] = await this.#database.query<{ just_opened: boolean }>(STOP, [
-      account,
-      reason,
-      message,
-      PROBE_INTERVAL_MS,
-    ]);
+    const [row] = await this.#database.query<{ just_opened: boolean }>(
+      STOP,
+      [account, reason, message, PROBE_INTERVAL_MS],
+      'hurried',
+    );
     return { just_opened: row?.just_opened ?? false };
   }
 
   /** The account answers; closes an open breaker and begins the metered release. */
   async success(account: string): Promise<{ just_closed: boolean }> {
-    const [row] = await this.#database.query<{ just_closed: boolean }>(REPORT_SUCCESS, [
-      account,
-      RELEASE_RATE,
-    ]);
+    const [row] = await this.#database.query<{ just_closed: boolean }>(
+      REPORT_SUCCESS,
+      [account, RELEASE_RATE],
+      'hurried',
+    );
     return { just_closed: row?.just_closed ?? false };
   }
 
   /** `ceiling`: passes a second that the provider's limit allows. Reports within one throttled time are one. */
   async throttled(account: string, wait_ms: number, ceiling: number): Promise<void> {
-    await this.#database.query(REPORT_THROTTLED, [account, wait_ms, ceiling]);
+    await this.#database.query(REPORT_THROTTLED, [account, wait_ms, ceiling], 'hurried');
   }
 
   /** Nothing waits any more: the limit has done its duty. */
   async relax(accounts: readonly string[]): Promise<void> {
     await this.#database.query(
       `UPDATE provider_accounts SET rate = NULL, rate_since = NULL
-       WHERE account = ANY ($1::text[]) AND breaker = 'closed' AND (throttled_until IS NULL OR throttled_until <= now())`,
+       WHERE account IN (
+         SELECT account FROM provider_accounts
+         WHERE account = ANY ($1::text[]) AND breaker = 'closed' AND (throttled_until IS NULL OR throttled_until <= now())
+         FOR UPDATE SKIP LOCKED)`,
       [accounts],
     );
   }

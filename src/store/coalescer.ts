@@ -3,8 +3,11 @@
  * item that comes while no batch is under way goes at once, those that come meanwhile go together after it.
  */
 export interface CoalescerOptions<Item, Result> {
-  /** Carries out a batch; the results stand in its order. */
-  readonly run: (batch: readonly Item[]) => Promise<readonly Result[]>;
+  /**
+   * Carries out a batch; the results stand in its order. The next one waits for it, so it must not wait for long; one that
+   * is tried again `alone` may: nothing waits for that.
+   */
+  readonly run: (batch: readonly Item[], alone: boolean) => Promise<readonly Result[]>;
   /** Items of one key never share a batch. They keep their order, but for one that is tried again by itself. */
   readonly keyOf: (item: Item) => string;
   /** A batch that failed like this fails for each of its items; after any other failure each is tried by itself. */
@@ -57,17 +60,20 @@ export class Coalescer<Item, Result> {
     return batch;
   }
 
-  async #carryOut(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  async #carryOut(batch: readonly Waiting<Item, Result>[], alone = false): Promise<void> {
     try {
-      const results = await this.#options.run(batch.map(({ item }) => item));
+      const results = await this.#options.run(
+        batch.map(({ item }) => item),
+        alone,
+      );
       results.forEach((result, index) => batch[index]?.resolve(result));
     } catch (error) {
-      if (batch.length === 1 || this.#options.isFailureOfAll(error)) {
+      if (alone || this.#options.isFailureOfAll(error)) {
         batch.forEach(({ reject }) => reject(error));
         return;
       }
       // One of them spoils it for the others; Postgres undid them all. The next batch does not wait for that one.
-      for (const one of batch) void this.#carryOut([one]);
+      for (const one of batch) void this.#carryOut([one], true);
     }
   }
 }

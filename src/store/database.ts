@@ -1,8 +1,9 @@
 /** The connection to Postgres: it may be away at any moment, also at start, and comes back by itself. */
-import type { Pool } from 'pg';
+import { Pool } from 'pg';
 import {
   DataSource,
   type EntityTarget,
+  MigrationExecutor,
   type ObjectLiteral,
   QueryFailedError,
   type Repository,
@@ -13,6 +14,7 @@ import { Accounts1700000000003 } from '../../migrations/0003-accounts.js';
 import { Deadlines1700000000004 } from '../../migrations/0004-deadlines.js';
 import { CheapWrites1700000000005 } from '../../migrations/0005-cheap-writes.js';
 import { MoneyOutBrake1700000000006 } from '../../migrations/0006-money-out-brake.js';
+import { BrokenPasses1700000000007 } from '../../migrations/0007-broken-passes.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -34,9 +36,10 @@ export class StoreUnavailable extends Error {
 
 export interface DatabaseOptions {
   readonly url: string;
+  /** Of statements that do not wait; those that wait for a lock have as many again, opened when one does. */
   readonly pool_size?: number;
   readonly application_name?: string;
-  /** How long a statement waits for a row that somebody else keeps locked. */
+  /** How long a patient statement waits for a row that somebody else keeps locked. */
   readonly lock_timeout_ms?: number;
   /** Told of lost idle connections; the pool replaces them by itself. */
   readonly on_connection_lost?: (error: unknown) => void;
@@ -46,13 +49,22 @@ export interface DatabaseOptions {
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Our statements take milliseconds; one that takes so long waits for something that does not come. */
 const STATEMENT_TIMEOUT_MS = 10_000;
+/**
+ * Ours hold a row for milliseconds. What waits for longer waits for an outsider, and everything that shares its statement,
+ * its locks or its connection would wait as well.
+ */
+const HURRY_MS = 250;
 /** Postgres ends a statement by itself before; a connection that says nothing for so long is dropped. */
 const SILENCE_MS = STATEMENT_TIMEOUT_MS + 2_000;
 
 /** SQLSTATEs that say "not now" rather than "not so": connection, resources, an operator, a schema yet to be made. */
 const UNAVAILABLE_STATES = /^(08|53|57P|57014|55P03|42P01|42703)/;
+/** SQLSTATEs that say "not so" and say it again: data exceptions and constraints. */
+const REFUSED_STATES = /^2[23]/;
+/** A lock that could not be had in time. */
+const LOCKED = '55P03';
 /** Of these, the ones of a single statement that waited for too long. */
-const WAITED_TOO_LONG = new Set(['57014', '55P03']);
+const WAITED_TOO_LONG = new Set(['57014', LOCKED]);
 /** Deadlock and serialization failure. */
 const COLLISIONS = new Set(['40P01', '40001']);
 const MOST_TRIES = 5;
@@ -72,23 +84,41 @@ const UNAVAILABLE_CODES = new Set([
   'ECONNABORTED',
 ]);
 
+/**
+ * Whether a statement that meets a locked row goes on waiting, on a connection that only such statements use. `hurried`: of
+ * many rows, where one must not hold up the others.
+ */
+export type Patience = 'patient' | 'hurried';
+
 export class Database {
   readonly #source: DataSource;
+  /** For what waits. */
+  readonly #patient: Pool;
   #connecting: Promise<void> | null = null;
 
   constructor(options: DatabaseOptions) {
+    const name = options.application_name ?? 'order-reconciler';
+    const connections = options.pool_size ?? 10;
+    const lost = (error: unknown): void => options.on_connection_lost?.(error);
+    const settings = { statement_timeout: STATEMENT_TIMEOUT_MS, keepAlive: true };
+    const patience = options.lock_timeout_ms ?? STATEMENT_TIMEOUT_MS;
+    this.#patient = new Pool({
+      connectionString: options.url,
+      application_name: name,
+      max: connections,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      ...settings,
+      lock_timeout: patience,
+    });
+    this.#patient.on('error', lost);
     this.#source = new DataSource({
       type: 'postgres',
       url: options.url,
-      applicationName: options.application_name ?? 'order-reconciler',
-      poolSize: options.pool_size ?? 10,
+      applicationName: name,
+      poolSize: connections,
       connectTimeoutMS: CONNECT_TIMEOUT_MS,
-      poolErrorHandler: (error: unknown) => options.on_connection_lost?.(error),
-      extra: {
-        statement_timeout: STATEMENT_TIMEOUT_MS,
-        lock_timeout: options.lock_timeout_ms ?? STATEMENT_TIMEOUT_MS,
-        keepAlive: true,
-      },
+      poolErrorHandler: lost,
+      extra: { ...settings, lock_timeout: Math.min(HURRY_MS, patience) },
       entities: [OrderOperationRow, OperationAttemptRow, OperationEventRow],
       migrations: [
         Operations1700000000001,
@@ -97,33 +127,42 @@ export class Database {
         Deadlines1700000000004,
         CheapWrites1700000000005,
         MoneyOutBrake1700000000006,
+        BrokenPasses1700000000007,
       ],
       migrationsTableName: 'schema_migrations',
-      migrationsTransactionMode: 'each',
       synchronize: false,
       logging: false,
     });
   }
 
   /** Runs one statement and returns its rows. Throws StoreUnavailable, or what Postgres said. */
-  async query<Row>(sql: string | Prepared, parameters: readonly unknown[] = []): Promise<Row[]> {
+  async query<Row>(
+    sql: string | Prepared,
+    parameters: readonly unknown[] = [],
+    patience: Patience = 'patient',
+  ): Promise<Row[]> {
     await this.connect();
+    const { master } = this.#source.driver as unknown as { readonly master: Pool };
+    try {
+      return await this.#run<Row>(master, sql, parameters);
+    } catch (error) {
+      // Postgres undid it. It waits where nobody else's statement waits for a connection meanwhile.
+      if (patience === 'hurried' || !isLocked(error)) throw error;
+      return await this.#run<Row>(this.#patient, sql, parameters);
+    }
+  }
+
+  async #run<Row>(pool: Pool, sql: string | Prepared, parameters: readonly unknown[]): Promise<Row[]> {
+    const statement = typeof sql === 'string' ? { text: sql } : sql;
+    const query = { ...statement, values: [...parameters], query_timeout: SILENCE_MS };
     for (let tried = 1; ; tried += 1) {
       try {
-        return await this.guarded(() => this.#run<Row>(sql, parameters));
+        return await this.guarded(() => pool.query<Row & object>(query).then(({ rows }) => rows));
       } catch (error) {
         // Postgres undid the whole statement so that another could go on: it is simply run again.
         if (tried >= MOST_TRIES || !COLLISIONS.has(described(error).code)) throw error;
       }
     }
-  }
-
-  async #run<Row>(sql: string | Prepared, parameters: readonly unknown[]): Promise<Row[]> {
-    const { master } = this.#source.driver as unknown as { readonly master: Pool };
-    const statement = typeof sql === 'string' ? { text: sql } : sql;
-    const query = { ...statement, values: [...parameters], query_timeout: SILENCE_MS };
-    const result = await master.query<Row & object>(query);
-    return result.rows;
   }
 
   /** Runs a read through a repository with the errors of `query`. */
@@ -167,7 +206,12 @@ export class Database {
       await runner.connect();
       await runner.query('SET statement_timeout = 0; SET lock_timeout = 0');
       await runner.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
-      const ran = await this.#source.runMigrations();
+      // A change of a table that waits for a lock holds up everybody who comes after it.
+      await runner.query(`SET lock_timeout = ${STATEMENT_TIMEOUT_MS}`);
+      // On this connection, without the time limit of the others: with large tables it takes its time.
+      const executor = new MigrationExecutor(this.#source, runner);
+      executor.transaction = 'each';
+      const ran = await executor.executePendingMigrations();
       return ran.map((migration) => migration.name);
     } catch (error) {
       throw translated(error);
@@ -193,6 +237,7 @@ export class Database {
 
   async close(): Promise<void> {
     await this.#connecting?.catch(() => undefined);
+    await this.#patient.end();
     if (this.#source.isInitialized) await this.#source.destroy();
   }
 }
@@ -211,6 +256,13 @@ function translated(error: unknown): unknown {
 /** Whether a failure is one of the database as a whole and not of what the statement was about. */
 export const isAway = (error: unknown): boolean =>
   error instanceof StoreUnavailable && !WAITED_TOO_LONG.has(described(error.cause).code);
+
+/** Somebody else keeps a row locked that the statement needs. */
+export const isLocked = (error: unknown): boolean =>
+  error instanceof StoreUnavailable && described(error.cause).code === LOCKED;
+
+/** The statement can never be carried out as it stands: data that is none, or a rule of the schema. */
+export const isRefused = (error: unknown): boolean => REFUSED_STATES.test(described(error).code);
 
 /** The name of the constraint that a statement ran into, or null. */
 export function violatedConstraint(error: unknown): string | null {

@@ -2,9 +2,13 @@
 import type { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 import type { JournalAttempt, OperationEvent, OperationRecord } from './record.js';
 
-const iso = (time: Date | string | null): string | null =>
-  time === null ? null : new Date(time).toISOString();
-const isoOf = (time: Date | string): string => new Date(time).toISOString();
+const iso = (time: Date | string | null): string | null => (time === null ? null : isoOf(time));
+
+/** A time that no Date can hold (`infinity`) stays as it is: mapping one row must not fail those that are read with it. */
+function isoOf(time: Date | string | number): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? String(time) : date.toISOString();
+}
 
 export function toRecord(row: OrderOperationRow): OperationRecord {
   return {

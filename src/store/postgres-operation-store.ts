@@ -1,7 +1,7 @@
 /** The API's side of the record: reads, creates, and changes of the wish. Each write is one statement. */
 import { Brackets, In } from 'typeorm';
 import { Coalescer } from './coalescer.js';
-import { isAway, type Database } from './database.js';
+import { isAway, type Database, type Patience } from './database.js';
 import { type OperationAttemptRow, type OperationEventRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toEvent, toRecord } from './mapping.js';
 import { NO_FACTS } from '../operation/operation.js';
@@ -70,7 +70,7 @@ export class PostgresOperationStore implements OperationStore {
   constructor(database: Database) {
     this.#database = database;
     this.#creates = new Coalescer({
-      run: (operations) => this.#insert(operations),
+      run: (operations, alone) => this.#insert(operations, alone ? 'patient' : 'hurried'),
       keyOf: ({ operation_id }) => operation_id,
       isFailureOfAll: isAway,
       most: MOST_CREATES,
@@ -83,12 +83,14 @@ export class PostgresOperationStore implements OperationStore {
   }
 
   /** Null for each that cannot be inserted: its key exists, or another operation has its order. */
-  async #insert(operations: readonly NewOperation[]): Promise<(OperationRecord | null)[]> {
-    const rows = await this.#database.query<CreatedRow>(CREATE, [
-      // In one order everywhere, so that two batches that repeat each other do not wait for each other.
-      JSON.stringify(operations.toSorted((a, b) => (a.operation_id < b.operation_id ? -1 : 1))),
-      JSON.stringify(NO_FACTS),
-    ]);
+  async #insert(
+    operations: readonly NewOperation[],
+    patience: Patience,
+  ): Promise<(OperationRecord | null)[]> {
+    // In one order everywhere, so that two batches that repeat each other do not wait for each other.
+    const inOrder = operations.toSorted((a, b) => (a.operation_id < b.operation_id ? -1 : 1));
+    const parameters = [JSON.stringify(inOrder), JSON.stringify(NO_FACTS)];
+    const rows = await this.#database.query<CreatedRow>(CREATE, parameters, patience);
     const created = new Map(rows.map((row) => [row.operation_id, row]));
     return operations.map((operation) => {
       const row = created.get(operation.operation_id);

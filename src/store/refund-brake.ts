@@ -1,6 +1,6 @@
 /** The brake on automatic money-out: how many refunds, and how much, an account may send within any hour. */
 import { formatMoney } from '../operation/money.js';
-import type { Database } from './database.js';
+import { isLocked, type Database } from './database.js';
 
 /** For each account, within any hour. */
 export interface BrakeLimits {
@@ -11,6 +11,8 @@ export interface BrakeLimits {
 
 export type Admission =
   | { readonly kind: 'admitted' }
+  /** Others of the account are asking, or somebody keeps its row locked; nothing was decided. */
+  | { readonly kind: 'busy' }
   | {
       readonly kind: 'braked';
       /** Until there may be room: others may be faster then. */
@@ -19,6 +21,13 @@ export type Admission =
       /** No refund of this account had to wait lately. */
       readonly just_closed: boolean;
     };
+
+interface Answer {
+  readonly admitted: boolean;
+  readonly met: 'count' | 'amount' | null;
+  readonly wait_ms: number;
+  readonly just_closed: boolean;
+}
 
 const ADMIT = {
   name: 'admit_refund',
@@ -41,12 +50,9 @@ export class RefundBrake {
   async admit(account: string, effectKey: string, amount: number, currency: string): Promise<Admission> {
     const { refunds, amounts } = this.#limits;
     const most = amounts[currency] ?? null;
-    const [row] = await this.#database.query<{
-      admitted: boolean;
-      met: 'count' | 'amount' | null;
-      wait_ms: number;
-      just_closed: boolean;
-    }>(ADMIT, [account, effectKey, currency, amount, refunds, most]);
+    const parameters = [account, effectKey, currency, amount, refunds, most];
+    const row = await this.#ask(parameters);
+    if (row === 'busy') return { kind: 'busy' };
     if (row === undefined) throw new Error('the brake gave no answer');
     if (row.admitted) return { kind: 'admitted' };
     const limit =
@@ -63,5 +69,16 @@ export class RefundBrake {
       message: `The account gives back ${limit}. ${then}`,
       just_closed: row.just_closed,
     };
+  }
+
+  /** Without waiting for long: passes that wait for the account leave none for other accounts. */
+  async #ask(parameters: readonly unknown[]): Promise<Answer | undefined | 'busy'> {
+    try {
+      const [row] = await this.#database.query<Answer>(ADMIT, parameters, 'hurried');
+      return row;
+    } catch (error) {
+      if (isLocked(error)) return 'busy';
+      throw error;
+    }
   }
 }

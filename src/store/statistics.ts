@@ -25,7 +25,8 @@ SELECT
   (SELECT coalesce(json_object_agg(account, CASE WHEN breaker = 'open' THEN 2 WHEN throttled_until > now() THEN 1 ELSE 0 END),
      '{}') FROM provider_accounts) AS accounts,
   (SELECT count(*) FROM order_operations
-     WHERE settled_at IS NULL AND (facts->'budget'->>'used')::int >= $2) AS repeated_failures,
+     WHERE settled_at IS NULL AND (broken >= $2 OR CASE WHEN jsonb_typeof(facts->'budget'->'used') = 'number'
+       THEN (facts->'budget'->'used')::numeric >= $2 END)) AS repeated_failures,
   (SELECT greatest(0, extract(epoch FROM now() - min(next_attempt_at))) FROM order_operations
      WHERE next_attempt_at IS NOT NULL AND (lease_expires_at IS NULL OR lease_expires_at <= now())) AS oldest_due_seconds`;
 

@@ -72,10 +72,10 @@ describe('the database', () => {
       'three calls under way',
     );
     await arena.lock.take();
-    // One waits in Postgres and the others behind it; soon, for all of them have leases that run.
+    // Soon, for all of them have leases that run.
     await until(async () => {
       const requests = await arena.control.journal({ after });
-      return (await arena.lock.waiting()) === 1 && requests.every(({ status }) => status !== null);
+      return (await arena.lock.waiting()) === ids.length && requests.every(({ status }) => status !== null);
     }, 'three answers that wait to be written');
     await arena.lock.cutOff();
     await arena.lock.free();

@@ -1,5 +1,5 @@
 /** The product with a worker that is lost on purpose: what it takes to stop it at a point, and to see what came of it. */
-import { Database } from '../../src/store/database.js';
+import { Client as Session } from 'pg';
 import type { Stage } from './crash-steps.js';
 import { aProduct, Client, until, type Process, type Product } from './product.js';
 import type { JournalEntry, LedgerEntry } from './sandbox-control.js';
@@ -58,16 +58,14 @@ export interface Arena extends Stage {
 }
 
 /**
- * Keeps every worker from writing what it knows: claims and wishes go through, while the one statement that records
- * answers, facts and intents waits in Postgres, and what else the worker has to write waits for that one in the worker.
- * No hook in the product: a SHARE lock on the table of attempts.
+ * Keeps every worker from writing what it knows: claims and wishes go through, while what records answers, facts and
+ * intents waits in Postgres. A statement for many orders does so for a moment only; then each of them waits with a
+ * statement of its own. No hook in the product: a SHARE lock on the table of attempts.
  */
 export interface JournalLock {
   take(): Promise<void>;
-  /** How many statements wait for it. */
+  /** How many statements wait for it, each for one order, and will not give up soon. */
   waiting(): Promise<number>;
-  /** Lets the statement that waits go through, and holds what its worker writes next. */
-  passOne(): Promise<void>;
   /** Breaks the connections of those that wait: their statements never happen. */
   cutOff(): Promise<void>;
   /** Lets those that wait go through, also for a process that is dead by now: Postgres has their statements. */
@@ -78,6 +76,9 @@ export interface JournalLock {
 const RECENT_REQUESTS = 200;
 /** So many looks in a row without a request, 25 ms apart, are no pause between two of them. */
 const STILL_LOOKS = 12;
+
+/** Longer than a statement for many orders waits. */
+const PATIENT_MS = 350;
 
 const WAITING = `FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%operation_attempts%'`;
@@ -91,21 +92,18 @@ export async function anArena(environment: Record<string, string> = {}): Promise
   });
   const api = await product.start('api');
   const { database } = product.db;
-  // One connection each, so that its statements share a session.
-  const aSession = (): Database =>
-    new Database({ url: product.db.url, pool_size: 1, application_name: 'test' });
-  let [holder, next] = [aSession(), aSession()];
-  const takeBy = async (session: Database): Promise<void> => {
-    await session.query('BEGIN');
-    await session.query('LOCK TABLE operation_attempts IN SHARE MODE');
-  };
+  const holder = new Session({ connectionString: product.db.url, application_name: 'test' });
+  await holder.connect();
   const query = <Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> =>
     database.query<Row>(sql, parameters);
   const client = new Client(api);
   const { control } = product;
 
   const waiting = async (): Promise<number> => {
-    const [row] = await query<{ n: number }>(`SELECT count(*)::int AS n ${WAITING}`);
+    const [row] = await query<{ n: number }>(
+      `SELECT count(*)::int AS n ${WAITING} AND query_start < clock_timestamp() - make_interval(secs => $1::float8 / 1000)`,
+      [PATIENT_MS],
+    );
     return row?.n ?? 0;
   };
   const triesOf = (ids: readonly string[]): Promise<TryRow[]> =>
@@ -125,17 +123,11 @@ export async function anArena(environment: Record<string, string> = {}): Promise
     query,
     triesOf,
     lock: {
-      take: () => takeBy(holder),
-      waiting,
-      async passOne() {
-        // Postgres serves those that wait in their order: first the statement, then the next holder.
-        const taken = takeBy(next);
-        await until(async () => (await waiting()) === 2 || null, 'the next holder to queue');
-        await holder.query('COMMIT');
-        await taken;
-        [holder, next] = [next, holder];
-        await until(async () => (await waiting()) === 1 || null, 'the next statement to wait');
+      async take() {
+        await holder.query('BEGIN');
+        await holder.query('LOCK TABLE operation_attempts IN SHARE MODE');
       },
+      waiting,
       async cutOff() {
         await query(`SELECT pg_terminate_backend(pid) ${WAITING}`);
         await until(
@@ -214,7 +206,7 @@ export async function anArena(environment: Record<string, string> = {}): Promise
       );
     },
     async stop() {
-      await Promise.all([holder.close(), next.close()]);
+      await holder.end();
       await product.stop();
     },
   };

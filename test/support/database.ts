@@ -1,5 +1,6 @@
 /** A fresh database per test file, cloned from a template that was migrated once per run. */
 import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
 import { AccountStore } from '../../src/store/account-store.js';
 import { Database } from '../../src/store/database.js';
 
@@ -25,13 +26,14 @@ function urlOf(name: string): string {
 }
 
 export async function freshDatabase(): Promise<TestDatabase> {
-  const admin = new Database({ url: adminUrl(), pool_size: 1 });
+  const admin = new Client({ connectionString: adminUrl() });
+  await admin.connect();
   const name = `test_${randomBytes(8).toString('hex')}`;
   // One at a time: a database that is being copied may have no other users, and the template is made once.
   await admin.query('SELECT pg_advisory_lock(1)');
   try {
-    const [template] = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [TEMPLATE]);
-    if (template === undefined) {
+    const { rowCount } = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [TEMPLATE]);
+    if (rowCount === 0) {
       await admin.query(`CREATE DATABASE ${TEMPLATE}_new`);
       const migrating = new Database({ url: urlOf(`${TEMPLATE}_new`), pool_size: 2 });
       await migrating.migrate();
@@ -51,7 +53,7 @@ export async function freshDatabase(): Promise<TestDatabase> {
     async drop() {
       await database.close();
       await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-      await admin.close();
+      await admin.end();
     },
   };
 }

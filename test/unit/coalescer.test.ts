@@ -11,14 +11,14 @@ class Away extends Error {}
 
 /** A coalescer over a store that doubles values, with the batches that it was asked to carry out. */
 function aCoalescer(
-  carryOut: (batch: readonly Item[]) => Promise<void> = () => Promise.resolve(),
+  carryOut: (batch: readonly Item[], alone: boolean) => Promise<void> = () => Promise.resolve(),
   most = 100,
 ): { add: (item: Item) => Promise<number>; batches: number[][] } {
   const batches: number[][] = [];
   const coalescer = new Coalescer<Item, number>({
-    run: async (batch) => {
+    run: async (batch, alone) => {
       batches.push(batch.map(({ value }) => value));
-      await carryOut(batch);
+      await carryOut(batch, alone);
       return batch.map(({ value }) => value * 2);
     },
     keyOf: ({ key }) => key,
@@ -79,6 +79,21 @@ describe('a batch that fails', () => {
     );
     expect(await settled([add(item(1)), add(item(2)), add(item(3))])).toEqual([2, 'spoilt', 6]);
     expect(batches[0]).toEqual([1, 2, 3]);
+  });
+
+  test('for one that has to wait: nothing waits for that, not even when it came by itself', async () => {
+    let free = (): void => undefined;
+    const locked = new Promise<void>((resolve) => (free = resolve));
+    const { add, batches } = aCoalescer((batch, alone) => {
+      if (!batch.some(({ value }) => value === 1)) return Promise.resolve();
+      return alone ? locked : Promise.reject(new Error('locked'));
+    });
+    const first = add(item(1));
+    await pause();
+    expect(await Promise.all([add(item(2)), add(item(3))])).toEqual([4, 6]);
+    free();
+    expect(await first).toBe(2);
+    expect(batches).toEqual([[1], [1], [2, 3]]);
   });
 
   test('because the store is away: all fail at once, and none is tried again', async () => {

@@ -2,7 +2,7 @@
 import { withTask } from '../../operation/absorb.js';
 import { refundable } from '../../operation/change.js';
 import { wantedCapture } from '../../operation/next-step.js';
-import type { Operation, Policy } from '../../operation/operation.js';
+import { NO_FACTS, type Facts, type Operation, type Policy } from '../../operation/operation.js';
 import { allRefunds, refundTotals } from '../../operation/refund.js';
 import type { StepName } from '../../operation/attempt.js';
 import type { OperationRecord } from '../../store/record.js';
@@ -34,8 +34,20 @@ export function toOperationOut(record: OperationRecord, policy: Policy): Operati
       closed: null,
     },
     spec: wish.spec,
-    status: statusOf(record, policy),
+    status: readableStatusOf(record, policy),
   };
+}
+
+/** What is said of facts that this version cannot read (a pass over them breaks off): nothing is known. */
+const UNREADABLE: Facts = { ...NO_FACTS, payment: { ...NO_FACTS.payment, state: 'unknown' } };
+
+/** One record that cannot be read must not keep those that are listed with it from being shown. */
+function readableStatusOf(record: OperationRecord, policy: Policy): Status {
+  try {
+    return statusOf(record, policy);
+  } catch {
+    return statusOf({ ...record, facts: UNREADABLE }, policy);
+  }
 }
 
 function statusOf(record: OperationRecord, policy: Policy): Status {
@@ -102,9 +114,10 @@ function shortOf(operation: Operation): number {
   return Math.max(0, wantedCapture(operation) - payment.captured);
 }
 
-/** The payment that the caller named is not, or not yet, taken for this order's. */
-const isNotOurs = ({ provider_reference, wish }: Operation): boolean =>
-  provider_reference === null && wish.spec.payment.reference !== null;
+/** The payment that the caller named, or that was made, is not, or not yet, taken for this order's. */
+const isNotOurs = ({ provider_reference, wish, facts }: Operation): boolean =>
+  provider_reference === null &&
+  (wish.spec.payment.reference !== null || facts.payment.taken_by !== undefined);
 
 /** Whether the customer's money has moved, and how much of it is here now. Doubt is said, not guessed away. */
 function moneyMoved(operation: Operation): Status['money_moved'] {

@@ -76,7 +76,7 @@ export class ModelledStore {
     this.#holder = worker;
     this.#leaseEnds = this.world.now + leaseMs;
     this.#claimedWake = this.#wake;
-    return { row: '1', fencing_token: this.token, record: this.row, attempts: this.attempts };
+    return { row: '1', fencing_token: this.token, broken: 0, record: this.row, attempts: this.attempts };
   }
 
   wake(): void {

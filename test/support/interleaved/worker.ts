@@ -93,6 +93,8 @@ export function aWorker(
         call('wake', () => {
           store.wake();
         }),
+      // No pass of a history breaks off: it would hide what is wrong with it.
+      breakOff: () => Promise.reject(new Error('a pass broke off')),
     },
     accounts: {
       provider: () => provider,

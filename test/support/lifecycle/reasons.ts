@@ -35,6 +35,7 @@ export const MOVED_ON_BY: Readonly<Record<Reason, string>> = {
   WaitsForPayment: 'the finalizer `payment`',
   ReleasingStock: 'by itself: the answer of the warehouse',
   RetryBudgetExhausted: 'any change that a reading shows, or a new wish',
+  PassBroken: 'a version that can read the record, or whoever repairs it; then by itself',
   RefundFailed: 'a person; it also ends when the money is seen to have gone back otherwise',
   RefundBrake: 'time, when the hour has room again, or a person',
   RefundNotPossible: 'a person, or `POST …/cancel`',

@@ -135,6 +135,8 @@ export function placesOf({ stays, finalizers }: Lifecycle): ReadonlyMap<Reason, 
 export function reasonTable(lifecycle: Lifecycle): string {
   const places = placesOf(lifecycle);
   const rows = (Object.keys(REASONS) as Reason[]).map((reason) => {
+    // Of what no decision leads to: the loop says it itself.
+    const anywhere = reason === 'PassBroken';
     const place = places.get(reason);
     const phases = PHASES.filter((phase) => place?.phases.has(phase) === true);
     const shown = [
@@ -144,8 +146,8 @@ export function reasonTable(lifecycle: Lifecycle): string {
     return [
       code(reason),
       REASONS[reason].meaning,
-      shown.join(', ') || '–',
-      place?.attention === true ? 'yes' : '',
+      anywhere ? 'any phase' : shown.join(', ') || '–',
+      anywhere || place?.attention === true ? 'yes' : '',
       MOVED_ON_BY[reason],
     ];
   });

@@ -1,0 +1,194 @@
+/** What a pass writes at one moment, and the one statement that writes it. */
+import type { JournalAttempt, EventDraft } from './record.js';
+import type { Outcome, Parameters, Resolution, StepName } from '../operation/attempt.js';
+import type { Facts, Status } from '../operation/operation.js';
+
+export interface Intent {
+  readonly step: StepName;
+  readonly target: string;
+  readonly ordinal: number;
+  readonly effect_key: string;
+  readonly parameters: Parameters;
+}
+
+/** Everything that one moment of a pass has to say, in one write. */
+export interface Entry {
+  readonly row: string;
+  readonly worker: string;
+  readonly fencing_token: number;
+  /** As last known to this pass; an intent is recorded only when nobody wrote since. */
+  readonly resource_version: number;
+  /** The generation that `status` was derived for; with another one, or a newer wish, only the facts are written. */
+  readonly generation: number;
+  readonly facts: Facts;
+  readonly status: Status;
+  readonly provider_reference: string | null;
+  /** False for a look that found nothing new: no reader sees a difference. */
+  readonly changed: boolean;
+  /** The answer to the attempt that was open; kept even when the lease was lost. */
+  readonly completed: { readonly attempt_id: string; readonly outcome: Outcome } | null;
+  /** What was observed of attempts whose answer is lost. */
+  readonly resolved: readonly { readonly attempt_id: string; readonly resolution: Resolution }[];
+  readonly events: readonly EventDraft[];
+  /** What `status` changes; told only where that status is written. */
+  readonly transitions: readonly EventDraft[];
+  /** Either the next effect, with a lease renewed for so long, or the end of the pass. */
+  readonly next:
+    | { readonly kind: 'intent'; readonly intent: Intent; readonly lease_ms: number }
+    /** `look_in_ms` null: watched no longer. A wake that came meanwhile makes it due at once. */
+    | { readonly kind: 'release'; readonly look_in_ms: number | null };
+}
+
+export interface Recorded {
+  /** The lease is still ours and the facts are written. */
+  readonly held: boolean;
+  /** Somebody asked for another look since the claim. */
+  readonly woken: boolean;
+  readonly resource_version: number;
+  /** Set when the intent was recorded: the effect may be sent. */
+  readonly attempt: JournalAttempt | null;
+}
+
+/**
+ * One write for one moment of a pass. A crash before it leaves the former moment, a crash after it the new one:
+ * the answer, what it means, and the intent of the next effect are never apart.
+ *
+ *   completed  the answer to an open attempt; whoever sent it may say it, also without the lease
+ *   written    facts: only under the same fencing token; status: only for the same wish. That is the same generation,
+ *              and no write by somebody who woke the record (the customer tries again): their status is the newer one
+ *   opened     the intent: only when moreover nobody wrote since and the lease has time left
+ */
+export const RECORD = {
+  name: 'record',
+  text: `
+WITH input AS (
+  -- Nothing is left out. The limits tell the planner that entries are few, so that it looks rows up, also where it was
+  -- asked when the tables were small.
+  SELECT * FROM (SELECT * FROM json_to_recordset($1::json) AS i(
+    "row" bigint, worker text, fencing_token bigint, resource_version bigint, generation integer,
+    facts jsonb, status jsonb, provider_reference text, changed boolean,
+    attempt_id bigint, outcome text, key_spent boolean, failure jsonb, shown jsonb, request_id text,
+    resolved json, events json, transitions json, intent json, lease_ms float8, look_in_ms float8) LIMIT $2) given LIMIT $2
+), completed AS (
+  UPDATE operation_attempts a
+  SET completed_at = clock_timestamp(), outcome = i.outcome, key_spent = i.key_spent, failure = i.failure,
+      shown = i.shown, request_id = i.request_id
+  FROM input i
+  WHERE a.attempt_id = i.attempt_id AND a.operation = i."row" AND a.completed_at IS NULL
+), written AS (
+  UPDATE order_operations o SET
+    facts = i.facts,
+    provider_reference = coalesce(i.provider_reference, o.provider_reference),
+    status = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+      THEN i.status ELSE o.status END,
+    settled_at = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+      THEN (i.status->>'settled_at')::timestamptz ELSE o.settled_at END,
+    deadline_at = CASE
+      -- Asked of nobody while the record is held, and a write that touches no index is a cheaper one.
+      WHEN i.intent IS NOT NULL THEN o.deadline_at
+      WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+      THEN (i.status->>'deadline_at')::timestamptz ELSE o.deadline_at END,
+    resource_version = o.resource_version + CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END,
+    updated_at = CASE WHEN i.changed OR i.intent IS NOT NULL THEN clock_timestamp() ELSE o.updated_at END,
+    task = CASE WHEN o.resource_version = i.resource_version THEN i.intent->>'step' END,
+    broken = CASE WHEN i.intent IS NOT NULL THEN o.broken ELSE 0 END,
+    lease_holder = CASE WHEN i.intent IS NOT NULL THEN o.lease_holder END,
+    lease_expires_at = CASE
+      WHEN i.intent IS NULL THEN NULL
+      WHEN o.resource_version = i.resource_version AND o.lease_expires_at > clock_timestamp()
+        THEN clock_timestamp() + make_interval(secs => i.lease_ms / 1000)
+      ELSE o.lease_expires_at END,
+    next_attempt_at = CASE
+      WHEN i.intent IS NOT NULL THEN o.next_attempt_at
+      WHEN o.wake <> o.claimed_wake OR o.generation <> i.generation THEN now()
+      ELSE now() + make_interval(secs => i.look_in_ms / 1000) END
+  FROM input i
+  WHERE o.id = i."row" AND o.fencing_token = i.fencing_token AND o.lease_holder = i.worker
+  RETURNING o.id, o.resource_version, o.wake <> o.claimed_wake AS woken,
+    o.generation = i.generation AND (o.wake = o.claimed_wake OR i.resource_version =
+      o.resource_version - CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END) AS derived,
+    i.intent IS NOT NULL AND o.resource_version = i.resource_version + 1 AND o.lease_expires_at > clock_timestamp() AS may_send
+), opened AS (
+  INSERT INTO operation_attempts (operation, step, target, ordinal, effect_key, parameters, generation, fencing_token,
+    worker, started_at)
+  SELECT i."row", i.intent->>'step', i.intent->>'target', (i.intent->>'ordinal')::integer, i.intent->>'effect_key',
+    i.intent->'parameters', i.generation, i.fencing_token, i.worker, clock_timestamp()
+  FROM input i JOIN written w ON w.id = i."row" AND w.may_send
+  RETURNING *
+), resolved AS (
+  UPDATE operation_attempts a SET resolution = r.resolution
+  FROM input i JOIN written w ON w.id = i."row",
+    LATERAL json_to_recordset(i.resolved) AS r(attempt_id bigint, resolution text)
+  WHERE a.operation = i."row" AND a.attempt_id = r.attempt_id
+), told AS (
+  INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
+  SELECT i."row", clock_timestamp(), e.type, e.actor->>'kind', e.actor->>'name', e.message, e.data
+  FROM input i JOIN written w ON w.id = i."row",
+    LATERAL (VALUES (1, i.events), (2, CASE WHEN w.derived THEN i.transitions ELSE '[]' END)) part(part, events),
+    LATERAL ROWS FROM (json_to_recordset(part.events) AS (type text, actor json, message text, data jsonb))
+      WITH ORDINALITY AS e(type, actor, message, data, place)
+  ORDER BY i."row", part.part, e.place
+)
+SELECT w.id AS "row", w.resource_version, w.woken, to_json(opened.*) AS attempt
+FROM written w LEFT JOIN opened ON opened.operation = w.id`,
+};
+
+/** The open try of an intent that was recorded under this lease although its answer did not come back. */
+export const BEGUN = `
+SELECT i."row", o.wake <> o.claimed_wake AS woken, to_json(a.*) AS attempt
+FROM json_to_recordset($1::json) AS i(
+    "row" bigint, worker text, fencing_token bigint, effect_key text, attempt_id bigint)
+  JOIN order_operations o ON o.id = i."row" AND o.fencing_token = i.fencing_token AND o.lease_holder = i.worker
+  JOIN operation_attempts a ON a.operation = o.id AND a.fencing_token = i.fencing_token
+    AND a.effect_key = i.effect_key AND a.completed_at IS NULL AND a.attempt_id IS DISTINCT FROM i.attempt_id`;
+
+/** In JSON: what no jsonb can hold, a NUL or half of a pair of surrogates. An answer may hold anything. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
+
+/** As JSON that Postgres takes: an answer with such a character is kept with a mark in its place, not lost. */
+export function storable(value: unknown): string {
+  const json = JSON.stringify(value);
+  return UNSTORABLE.test(json) ? JSON.stringify(marked(value)) : json;
+}
+
+function marked(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll('\0', '\uFFFD').replaceAll(/\p{Cs}/gu, '\uFFFD');
+  if (Array.isArray(value)) return value.map(marked);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [marked(name), marked(member)]));
+}
+
+/** In the order of their ids: two batches that lock the same rows do not wait for each other. */
+export const inOrder = (entries: readonly Entry[]): Entry[] =>
+  entries.toSorted((a, b) => (BigInt(a.row) < BigInt(b.row) ? -1 : 1));
+
+/** An entry in the shape of RECORD's input. Members are named one by one, so that the order of keys is ours. */
+export function toInput(entry: Entry): Record<string, unknown> {
+  const outcome = entry.completed?.outcome;
+  return {
+    row: entry.row,
+    worker: entry.worker,
+    fencing_token: entry.fencing_token,
+    resource_version: entry.resource_version,
+    generation: entry.generation,
+    facts: entry.facts,
+    status: entry.status,
+    provider_reference: entry.provider_reference,
+    changed: entry.changed,
+    attempt_id: entry.completed?.attempt_id ?? null,
+    outcome: outcome?.kind ?? null,
+    key_spent: outcome?.key_spent ?? false,
+    failure: outcome !== undefined && 'failure' in outcome ? outcome.failure : null,
+    shown: outcome?.shown ?? null,
+    request_id:
+      outcome?.request_id ??
+      (outcome !== undefined && 'failure' in outcome ? outcome.failure.request_id : null) ??
+      null,
+    resolved: entry.resolved,
+    events: entry.events,
+    transitions: entry.transitions,
+    intent: entry.next.kind === 'intent' ? entry.next.intent : null,
+    lease_ms: entry.next.kind === 'intent' ? entry.next.lease_ms : null,
+    look_in_ms: entry.next.kind === 'release' ? entry.next.look_in_ms : null,
+  };
+}
