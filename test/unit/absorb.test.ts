@@ -6,6 +6,7 @@ import {
   effectSeen,
   paymentFailure,
   resolutionOf,
+  takenPayment,
   withTask,
   type Known,
 } from '../../src/operation/absorb.js';
@@ -632,6 +633,17 @@ describe('the journal', () => {
     expect(absorbJournal(anOperation({ provider_reference: 'pi_7' }), [late]).provider_reference).toBe(
       'pi_7',
     );
+  });
+
+  test('does not bring back a payment of ours that another order has', () => {
+    const late = attempt(create, { outcome: 'done', completed_at: AT, shown: { payment: aReading() } });
+    const seen = anOperation({ provider_reference: 'pi_1', facts: { payment: { captured: 500 } } });
+    const taken = { ...seen, ...takenPayment(seen, [], 'op-2') };
+    expect(taken).toMatchObject({
+      provider_reference: null,
+      facts: { payment: { taken_by: 'op-2', captured: 0 }, refunds: [] },
+    });
+    expect(absorbJournal(taken, [late]).provider_reference).toBeNull();
   });
 
   test('does not bring back the payment that a person had replaced', () => {

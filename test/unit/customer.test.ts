@@ -16,6 +16,7 @@ import { anOrder, AUTHORIZED, CAPTURED, LATER, type OrderChanges } from '../supp
 const NO_STOCK = { ...POLICY, inventory: false };
 const asking: Asking = { by: 'checkout', now: LATER, policy: NO_STOCK };
 const named = { payment: { payment_method: null, reference: 'pi_1' } };
+const ours = { payment: { payment_method: 'pm_1', reference: null } };
 const made: Partial<PaymentFacts> = {
   state: 'created',
   amount: 10_000,
@@ -120,6 +121,7 @@ describe('a payment that a caller names', () => {
     ['another currency', { payment: { ...made, currency: 'USD' } }, false],
     ['another’s mark', { payment: { ...made, operation_id: 'op-2' } }, true],
     ['recorded by another', { payment: { ...made, taken_by: 'op-2' } }, true],
+    ['made by us, and recorded by another', { spec: ours, payment: { ...made, taken_by: 'op-2' } }, true],
     [
       'another’s mark on a payment that was ours',
       { payment: { ...made, operation_id: 'op-2' }, provider_reference: 'pi_1' },
