@@ -19,9 +19,10 @@ export async function breakOff(
   const isLasting = passes >= policy.retry_limit;
   const look_in_ms = isLasting ? resync_interval_ms : backoff(passes, { base_ms, max_ms }, clock.random());
   const message = `${passes} passes in a row broke off: ${nameOf(error)}.`;
+  const stack = error instanceof Error ? error.stack : undefined;
   log.error(
-    { operation_id, err: error, passes },
-    'a pass broke off; the record is tried again after a pause',
+    { operation_id, error: nameOf(error), stack, passes },
+    'a pass was broken off; the record is tried again after a pause',
   );
   const attention = isLasting
     ? ({ reason: 'PassBroken', message, since: clock.now().toISOString() } as const)

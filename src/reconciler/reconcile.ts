@@ -7,7 +7,7 @@ import type { Observation } from '../operation/observation.js';
 import { nextLook } from '../operation/schedule.js';
 import { isInventoryStep, type Decision, type Step } from '../operation/step.js';
 import { persistently } from '../persistently.js';
-import { isRefused, StoreUnavailable } from '../store/database.js';
+import { isAway, isRefused } from '../store/database.js';
 import { isTakenPayment, type Claim, type Entry, type Intent, type Recorded } from '../store/pass-store.js';
 import { breakOff } from './broken.js';
 import { observe, refundsMatter } from './observe.js';
@@ -39,7 +39,7 @@ export async function reconcile(claim: Claim, loop: LoopDependencies): Promise<n
     return await passOver(claim, loop);
   } catch (error) {
     // That the database is away says nothing about the record.
-    if (error instanceof StoreUnavailable) throw error;
+    if (isAway(error)) throw error;
     return breakOff(claim, error, loop);
   }
 }

@@ -237,7 +237,7 @@ export class Database {
 
   async close(): Promise<void> {
     await this.#connecting?.catch(() => undefined);
-    await this.#patient.end();
+    if (!this.#patient.ended) await this.#patient.end();
     if (this.#source.isInitialized) await this.#source.destroy();
   }
 }
