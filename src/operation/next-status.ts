@@ -62,7 +62,9 @@ const isSettled = (operation: Operation, phase: Phase): boolean =>
 
 function phaseOf(operation: Operation, goal: Goal, decision: Decision, policy: Policy): Phase {
   if (goal.kind === 'clear') {
-    const clean = decision.kind === 'agreed';
+    // That more went back than was wanted is for a person, and makes it no less clear.
+    const tooMuch = decision.kind === 'person' && decision.reason === 'RefundedTwice';
+    const clean = decision.kind === 'agreed' || (tooMuch && clearPayment(operation) === null);
     if (goal.why === 'Cancelling') return clean ? 'cancelled' : 'cancelling';
     if (clean) return 'rejected';
   }

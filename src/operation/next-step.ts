@@ -1,11 +1,18 @@
 /** The decision: from what is wanted and what was seen to the one effect that is missing. Pure and total. */
 import { goalOf, authorizationLapsed, type Goal } from './goal.js';
 import { isLasting, NOT_FOUND } from './failure.js';
-import type { Operation, PaymentFacts, Policy, Wish } from './operation.js';
-import { brokenRefunds, heldAtProvider, isGivenBackByOthers, isOpen, unsentRefunds } from './refund.js';
-import type { Reason } from './reason.js';
+import {
+  knownReference,
+  referenceOf,
+  type Operation,
+  type PaymentFacts,
+  type Policy,
+  type Wish,
+} from './operation.js';
+import { isGivenBackByOthers } from './refund.js';
+import { giveBack, openRefunds, refundedTwice, sendRefund } from './refund-step.js';
 import { sameLines, type Spec } from './spec.js';
-import { isInventoryStep, type Decision, type Step } from './step.js';
+import { AGREED, isInventoryStep, person, step, wait, type Decision, type Step } from './step.js';
 
 /** Whether this pass could read each side; without a reading nothing that depends on it is written. */
 export interface Seen {
@@ -14,11 +21,6 @@ export interface Seen {
 }
 /** For decisions about what is recorded, as the API shows them. */
 export const ALL_SEEN: Seen = { payment: true, inventory: true };
-
-const step = (reason: Reason, effect: Step): Decision => ({ kind: 'step', step: effect, reason });
-const wait = (reason: Reason): Decision => ({ kind: 'wait', reason });
-const person = (reason: Reason, message: string): Decision => ({ kind: 'person', reason, message });
-const AGREED: Decision = { kind: 'agreed' };
 
 /**
  * The next step towards the goal. Each call looks at the whole record anew, so it does not matter who did what
@@ -313,7 +315,7 @@ export const wantedCapture = (operation: Operation): number =>
   Math.min(operation.wish.spec.payment.capture_amount ?? Infinity, operation.wish.spec.amount.value);
 
 function afterCapture(operation: Operation, goal: Goal, seen: Seen, policy: Policy): Decision {
-  const refund = sendRefund(operation) ?? openRefunds(operation, 'Refunding');
+  const refund = refundedTwice(operation) ?? sendRefund(operation) ?? openRefunds(operation, 'Refunding');
   if (refund?.kind === 'step') return refund;
   return unfulfilled(operation, goal, seen, policy) ?? refund ?? AGREED;
 }
@@ -346,7 +348,10 @@ function commit(operation: Operation, seen: Seen, policy: Policy): Decision | nu
       return reserve(operation, seen, policy);
     case 'reserved':
       if (isGivenBackByOthers(operation)) {
-        return person('RefundedElsewhere', 'All money was refunded, and not by this order.');
+        return (
+          refundedTwice(operation) ??
+          person('RefundedElsewhere', 'All money was refunded, and not by this order.')
+        );
       }
       // Other lines may have been asked for while the money was on its way.
       return (
@@ -365,47 +370,15 @@ function commit(operation: Operation, seen: Seen, policy: Policy): Decision | nu
   }
 }
 
-/** The caller's refunds: the next one to send, or null. */
-function sendRefund(operation: Operation): Decision | null {
-  const [next] = unsentRefunds(operation);
-  if (next === undefined) return null;
-  const held = heldAtProvider(operation);
-  if (next.amount > held) {
-    return person('RefundNotPossible', `Refund ${next.refund_id} wants ${next.amount}, ${held} is left.`);
-  }
-  return createRefund(operation, next.refund_id, next.amount, 'Refunding');
-}
-
-/** Sent refunds that are not final, or failed: what they wait for, or null. */
-function openRefunds(operation: Operation, reason: Reason): Decision | null {
-  const [broken] = brokenRefunds(operation);
-  if (broken !== undefined) {
-    return person(
-      'RefundFailed',
-      `Refund ${broken.refund_id} of ${broken.amount} is ${broken.state} at the provider.`,
-    );
-  }
-  return operation.facts.refunds.some(isOpen) ? wait(reason) : null;
-}
-
-function createRefund(operation: Operation, refundId: string, amount: number, reason: Reason): Decision {
-  const { payment, braked } = operation.facts;
-  if (payment.disputed) return wait('DisputeOpen');
-  if (braked !== undefined) return person('RefundBrake', braked.message);
-  return step(reason, {
-    name: 'create_refund',
-    target: refundId,
-    reference: referenceOf(operation),
-    operation_id: operation.operation_id,
-    refund_id: refundId,
-    amount,
-    currency: operation.wish.spec.amount.currency,
-  });
-}
-
 /** Towards no money and no stock: money first, and stock only when no money can arrive any more. */
 function clear(operation: Operation, seen: Seen, policy: Policy): Decision {
-  return clearPayment(operation) ?? clearInventory(operation, seen, policy) ?? AGREED;
+  return (
+    clearPayment(operation) ??
+    clearInventory(operation, seen, policy) ??
+    // It keeps nothing from being clear, and is not passed over in silence either.
+    refundedTwice(operation) ??
+    AGREED
+  );
 }
 
 /** Null when it is observed that no money is held and none can arrive. */
@@ -441,30 +414,6 @@ export function clearPayment(operation: Operation): Decision | null {
   }
 }
 
-/** All money back: the caller's refunds under their own ids as far as they are still possible, then the rest. */
-function giveBack(operation: Operation): Decision | null {
-  const held = heldAtProvider(operation);
-  // Whoever gave it back: nothing is left to send, and only what is on its way can still come to nothing.
-  if (held <= 0) return operation.facts.refunds.some(isOpen) ? wait('RefundPending') : null;
-  const next = unsentRefunds(operation).find(({ amount }) => amount <= held);
-  if (next !== undefined) return createRefund(operation, next.refund_id, next.amount, 'Refunding');
-  return refundTheRest(operation) ?? openRefunds(operation, 'RefundPending');
-}
-
-/** What is owed beyond the caller's own refunds; a refund that failed is left to a person. */
-function refundTheRest(operation: Operation): Decision | null {
-  const broken = brokenRefunds(operation).reduce((total, refund) => total + refund.amount, 0);
-  const owed = heldAtProvider(operation) - broken;
-  if (owed <= 0) return null;
-  const earlier = operation.facts.refunds.filter((refund) => refund.source === 'cancellation').length;
-  return createRefund(
-    operation,
-    earlier === 0 ? 'cancellation' : `cancellation-${earlier + 1}`,
-    owed,
-    'RefundPending',
-  );
-}
-
 /** Null when it is observed that no stock is held under our key and none can come to be. */
 export function clearInventory(operation: Operation, seen: Seen, policy: Policy): Decision | null {
   const { inventory } = operation.facts;
@@ -473,10 +422,3 @@ export function clearInventory(operation: Operation, seen: Seen, policy: Policy)
   // Also when nothing is seen there: the release leaves a tombstone, so a lost request cannot reserve later.
   return step('ReleasingStock', { name: 'release_inventory', target: 'reservation' });
 }
-
-/** The payment's id: recorded, or the one that is being adopted. */
-const knownReference = (operation: Operation): string | null =>
-  operation.provider_reference ?? operation.wish.spec.payment.reference;
-
-/** Of a payment that was seen; one without an id is a mismatch, for which no step is decided. */
-const referenceOf = (operation: Operation): string => knownReference(operation) ?? '';

@@ -213,3 +213,10 @@ export interface Policy {
   /** False: no warehouse is configured, and lines are not reserved anywhere. */
   readonly inventory: boolean;
 }
+
+/** The payment's id: recorded, or the one that is being adopted. */
+export const knownReference = (operation: Operation): string | null =>
+  operation.provider_reference ?? operation.wish.spec.payment.reference;
+
+/** Of a payment that was seen; one without an id is a mismatch, for which no step is decided. */
+export const referenceOf = (operation: Operation): string => knownReference(operation) ?? '';

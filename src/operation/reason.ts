@@ -61,6 +61,10 @@ export const REASONS = {
       'The service fails over this record again and again, and tries it slowly; others are not held up.',
   },
   RefundFailed: { meaning: 'A refund failed or was canceled at the provider; it is never resent by itself.' },
+  RefundedTwice: {
+    meaning:
+      'A refund of ours exists twice at the provider, or gave back more than was wanted; no more is sent.',
+  },
   RefundBrake: {
     meaning:
       'The account has given back as much within an hour as it may by itself; the refund waits for room.',

@@ -76,3 +76,23 @@ export function brokenRefunds({ facts }: Operation): RefundFact[] {
     (refund) => !isGiven(refund) && refund.source !== 'external' && !given.has(refund.refund_id),
   );
 }
+
+/**
+ * How more went back by our own refunds than is wanted, in a sentence, or null: one of them exists twice at the provider (a
+ * second effect, or somebody who used its id), or is larger than it was asked for. What others gave back is no part of it.
+ */
+export function excessRefunds({ facts, wish }: Operation): string | null {
+  const ours = facts.refunds.filter((refund) => refund.source !== 'external' && isGiven(refund));
+  for (const id of new Set(ours.map(({ refund_id }) => refund_id))) {
+    const same = ours.filter(({ refund_id }) => refund_id === id);
+    const names = same.map(({ provider_reference }) => provider_reference).join(', ');
+    if (same.length > 1)
+      return `Refund ${id} exists ${same.length} times (${names}): ${sum(same)} went back.`;
+    const asked = sum(wish.spec.refunds.filter(({ refund_id }) => refund_id === id));
+    // A cancellation wants all money back, however it is divided.
+    if (wish.cancellation === null && sum(same) > asked)
+      return `Refund ${id} (${names}) gave back ${sum(same)}, wanted is ${asked}.`;
+  }
+  const { captured } = facts.payment;
+  return sum(ours) > captured ? `${sum(ours)} went back of ${captured} that was captured.` : null;
+}

@@ -91,3 +91,8 @@ export type Decision =
   | { readonly kind: 'wait'; readonly reason: Reason }
   /** Nothing may be done by itself. */
   | { readonly kind: 'person'; readonly reason: Reason; readonly message: string };
+
+export const step = (reason: Reason, effect: Step): Decision => ({ kind: 'step', step: effect, reason });
+export const wait = (reason: Reason): Decision => ({ kind: 'wait', reason });
+export const person = (reason: Reason, message: string): Decision => ({ kind: 'person', reason, message });
+export const AGREED: Decision = { kind: 'agreed' };

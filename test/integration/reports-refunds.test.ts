@@ -138,6 +138,68 @@ describe('a refund that the provider refuses (31)', () => {
   });
 });
 
+describe('a refund of ours that exists twice at the provider', () => {
+  /** What a script does that takes our metadata over. */
+  async function again(id: string, refundId: string, amount: number): Promise<string> {
+    const reference = (await shop.world.get(id)).provider_reference ?? '';
+    const body = new URLSearchParams({
+      payment_intent: reference,
+      amount: String(amount),
+      'metadata[operation_id]': id,
+      'metadata[refund_id]': refundId,
+    });
+    const headers = { authorization: 'Bearer sk_test_world' };
+    const answer = await fetch(`${shop.world.sandbox.url}/v1/refunds`, { method: 'POST', headers, body });
+    expect(answer.status).toBe(200);
+    return ((await answer.json()) as { id: string }).id;
+  }
+
+  test('is told to a person and counted twice; nothing more goes back, until one of them fails', async () => {
+    await paid('twice', by('pm_card_refundFail'));
+    await accepted('twice', 'r1', 2_000);
+    expect((await shop.settle('twice')).status.condition).toBe('Fulfilled');
+    const second = await again('twice', 'r1', 2_000);
+    await accepted('twice', 'r2', 1_000);
+    const told = (await shop.settle('twice')).status;
+    expect(told).toMatchObject({
+      phase: 'fulfilled',
+      attention: { reason: 'RefundedTwice' },
+      payment: { refunded: 4_000, refund_pending: 1_000, refundable: 5_000 },
+    });
+    expect(told.refunds.map(({ refund_id, state }) => [refund_id, state])).toEqual([
+      ['r1', 'succeeded'],
+      ['r1', 'succeeded'],
+      ['r2', 'requested'],
+    ]);
+    await shop.cancel('twice');
+    const cancelling = (await shop.settle('twice')).status;
+    expect(cancelling).toMatchObject({ phase: 'cancelling', attention: { reason: 'RefundedTwice' } });
+    expect((await shop.control.ledger('twice')).refunded).toBe(4_000);
+
+    await shop.control.dashboard('fail_refund', { refund: second });
+    expect((await shop.settle('twice')).status).toMatchObject({ phase: 'cancelled', attention: null });
+    expect(await shop.control.ledger('twice')).toMatchObject({ refunded: 10_000, violations: [] });
+  });
+
+  test('of a cancelled order is no quiet end either', async () => {
+    await paid('over', by('pm_card_refundFail'));
+    const { id } = await shop.control.dashboard('refund', { operation_id: 'over', amount: 5_000 });
+    await shop.cancel('over');
+    expect((await shop.settle('over')).status).toMatchObject({ phase: 'cancelled', attention: null });
+    await shop.control.dashboard('fail_refund', { refund: id });
+    await again('over', 'cancellation', 5_000);
+    expect((await shop.settle('over')).status).toMatchObject({
+      phase: 'cancelled',
+      attention: { reason: 'RefundedTwice' },
+      payment: { refunded: 10_000 },
+    });
+    expect(await shop.control.ledger('over')).toMatchObject({
+      refunded: 10_000,
+      stock: { state: 'released' },
+    });
+  });
+});
+
 describe('void or refund (35)', () => {
   const manual = { amount: { value: 3_140, currency: 'EUR' }, payment: { capture: 'manual' } };
 

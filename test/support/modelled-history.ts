@@ -33,7 +33,7 @@ export type Outside =
       readonly kind:
         'approve' | 'refuse' | 'lapse' | 'cancel' | 'dispute' | 'win' | 'lose' | 'refunds_succeed';
     }
-  | { readonly kind: 'refund_fails' | 'ship' | 'sold_out' | 'restocked' }
+  | { readonly kind: 'refund_fails' | 'refund_again' | 'ship' | 'sold_out' | 'restocked' }
   | { readonly kind: 'capture' | 'refund'; readonly amount: number };
 
 export type Event =
@@ -114,6 +114,7 @@ export const outside: fc.Arbitrary<Outside> = fc.oneof(
   fc.record({
     kind: fc.constantFrom(
       'refund_fails' as const,
+      'refund_again' as const,
       'ship' as const,
       'sold_out' as const,
       'restocked' as const,
@@ -308,6 +309,13 @@ export function doOutside(world: ModelledWorld, doing: Outside): void {
     case 'refunds_succeed':
       for (const refund of payment.refunds) if (refund.state === 'pending') refund.state = 'succeeded';
       return;
+    case 'refund_again': {
+      // A script that took our metadata over, or an effect of ours that came twice.
+      const ours = payment.refunds.find(({ refund_id }) => refund_id !== null);
+      if (ours === undefined || payment.disputed || world.held() <= 0) return;
+      world.refund(payment, Math.min(ours.amount, world.held()), ours.refund_id, ours.operation_id);
+      return;
+    }
     case 'refund_fails': {
       const refund = payment.refunds.find(({ state }) => state === 'pending' || state === 'succeeded');
       if (refund === undefined) return;
@@ -355,6 +363,13 @@ function rest(loop: ModelledLoop): string | null {
   return `it is still ${loop.record.status.phase} (${loop.record.status.condition})`;
 }
 
+const isGivenTwice = (payment: ReturnType<ModelledWorld['payment']>): boolean => {
+  const ids = (payment?.refunds ?? [])
+    .filter(({ refund_id, state }) => refund_id !== null && state !== 'failed' && state !== 'canceled')
+    .map(({ refund_id }) => refund_id);
+  return new Set(ids).size < ids.length;
+};
+
 /** What is said at rest must be what is. */
 export function disagreements({ world, record }: Pick<ModelledLoop, 'world' | 'record'>): string[] {
   const { status, facts, wish } = record;
@@ -373,6 +388,8 @@ export function disagreements({ world, record }: Pick<ModelledLoop, 'world' | 'r
     const known = wish.spec.payment.reference !== null || attention.reason !== 'PaymentMismatch';
     expectThat(known, 'a payment of our own making is not taken for ours');
     expectThat(attention.reason !== 'RefundBrake', 'a refund waits although there is room');
+    if (attention.reason === 'RefundedTwice')
+      expectThat(isGivenTwice(ours), 'said to have given back twice, and it was not so');
     return found;
   }
   expectThat(facts.unresolved === null, 'something is in doubt at rest');

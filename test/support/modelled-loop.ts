@@ -400,7 +400,7 @@ export class ModelledLoop {
   #mine = (worker: number, pass: Pass): boolean =>
     this.#holder === worker && this.#token === pass.fencing_token;
 
-  #save(worker: number, { pass, outside }: Work, intent: StepName | null): void {
+  #save(worker: number, { pass, outside, seen }: Work, intent: StepName | null): void {
     const { completed } = pass;
     if (completed !== null) {
       const { outcome, attempt_id } = completed;
@@ -439,7 +439,27 @@ export class ModelledLoop {
     };
     this.record = written;
     // What others did since the look, or wish since the claim, is judged after the next look.
-    if (fresh && outside === this.world.outside) this.#judge();
+    if (fresh && outside === this.world.outside) {
+      this.#judge();
+      if (seen.payment) this.#judgeRefunds(intent);
+    }
+  }
+
+  /** Nobody is left in quiet when more was given back than was wanted, and no more is given back. */
+  #judgeRefunds(intent: StepName | null): void {
+    const { wish, status, provider_reference } = this.record;
+    const payment = provider_reference === null ? undefined : this.world.payment(provider_reference);
+    const wanted = new Map(wish.spec.refunds.map(({ refund_id, amount }) => [refund_id, amount]));
+    for (const { refund_id, amount, state } of payment?.refunds ?? []) {
+      if (refund_id === null || state === 'failed' || state === 'canceled') continue;
+      // Of the cancellation: once, in an amount of its own.
+      const left = wanted.get(refund_id) ?? (wish.cancellation === null ? 0 : amount);
+      wanted.set(refund_id, left - amount);
+      if (left >= amount) continue;
+      const quiet = ['fulfilled', 'cancelled'].includes(status.phase) && status.attention === null;
+      if (quiet) this.violations.push(`said ${status.phase}, and ${refund_id} was given back twice`);
+      if (intent === 'create_refund') this.violations.push('more was given back after a refund too many');
+    }
   }
 
   /** What is said must be so, at the moment at which it is said. */

@@ -158,6 +158,24 @@ const histories: { name: string; reason: string; given: Case }[] = [
     },
   },
   {
+    name: 'a refund that exists twice, under which the order is cancelled, until the second one fails',
+    reason: 'a person is told in every phase, nothing more goes back, and it ends by itself',
+    given: {
+      start: usual,
+      events: [
+        work(20),
+        asks({ kind: 'refund', id: 'r1', amount: 30 }),
+        work(20),
+        meanwhile({ kind: 'refund_again' }),
+        work(20),
+        asks({ kind: 'cancel' }),
+        work(20),
+        meanwhile({ kind: 'refund_fails' }),
+        work(20),
+      ],
+    },
+  },
+  {
     name: 'all money given back by somebody else before the goods were committed',
     reason: 'goods do not go out for money that is gone',
     given: {
@@ -225,7 +243,9 @@ describe('any record', () => {
         const status = nextStatus(operation, now, POLICY);
         const decision = nextStep(operation, ALL_SEEN, now, POLICY);
         expect(status.attention !== null).toBe(decision.kind === 'person');
-        if (status.phase === 'cancelled' || status.phase === 'rejected') expect(decision.kind).toBe('agreed');
+        if (status.phase === 'cancelled' || status.phase === 'rejected')
+          expect([undefined, 'RefundedTwice']).toContain(status.attention?.reason);
+        if (status.phase === 'cancelled' && status.attention === null) expect(decision.kind).toBe('agreed');
         if (status.phase === 'cancelled') expect(status.finalizers).toEqual([]);
         if (status.phase === 'cancelling') expect(status.cancelled_at).toBeNull();
         if (status.settled_at !== null) {

@@ -242,6 +242,19 @@ describe('phase and headline', () => {
       settled: true,
     },
     {
+      name: 'fulfilled, a refund exists twice',
+      given: {
+        payment: payment('captured'),
+        inventory: committed,
+        spec: { refunds: [{ refund_id: 'r1', amount: 1 }] },
+        refunds: [aRefund({ amount: 1 }), aRefund({ amount: 1, provider_reference: 're_2' })],
+      },
+      phase: 'fulfilled',
+      condition: 'RefundedTwice',
+      person: true,
+      settled: true,
+    },
+    {
       name: 'fulfilled, a refund is not possible',
       given: {
         payment: payment('captured'),
@@ -442,6 +455,31 @@ describe('phase and headline', () => {
       },
       phase: 'cancelling',
       condition: 'RefundFailed',
+      person: true,
+    },
+    {
+      name: 'cancelled, and the refund exists twice',
+      given: {
+        cancels: true,
+        payment: payment('captured'),
+        inventory: released,
+        refunds: [...refunded(), ...refunded({ provider_reference: 're_2' })],
+      },
+      phase: 'cancelled',
+      condition: 'RefundedTwice',
+      person: true,
+      settled: true,
+    },
+    {
+      name: 'cancelling, a refund exists twice and more is held',
+      given: {
+        cancels: true,
+        payment: payment('captured'),
+        inventory: reserved,
+        refunds: [...refunded({ amount: 100 }), ...refunded({ amount: 100, provider_reference: 're_2' })],
+      },
+      phase: 'cancelling',
+      condition: 'RefundedTwice',
       person: true,
     },
     {
@@ -807,6 +845,14 @@ describe('sums over refunds', () => {
         name: 'external ones count',
         given: captured({ refunds: [aRefund({ refund_id: 're_1', source: 'external', amount: 12_000 })] }),
         want: { refunded: 12_000, pending: 0, refundable: 900, held: 900 },
+      },
+      {
+        name: 'one that exists twice counts twice',
+        given: captured({
+          spec: asked(900),
+          refunds: [aRefund({ amount: 900 }), aRefund({ amount: 900, provider_reference: 're_2' })],
+        }),
+        want: { refunded: 1_800, pending: 0, refundable: 11_100, held: 11_100 },
       },
       {
         name: 'three thirds leave a cent',

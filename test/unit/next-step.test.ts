@@ -778,6 +778,46 @@ describe('refunds of a cancelled order', () => {
       want: { name: 'create_refund', target: 'cancellation', amount: 8_900 },
     },
     {
+      name: 'a refund of the caller exists twice, and more is held',
+      reason: 'no more is sent before a person has looked',
+      given: captured([aRefund({ amount: 4_000 }), aRefund({ amount: 4_000, provider_reference: 're_2' })], {
+        spec: twoAsked,
+      }),
+      want: 'person RefundedTwice',
+    },
+    {
+      name: 'the refund of the cancellation exists twice, one of them pending, and nothing is held',
+      reason: 'a person can still stop it',
+      given: captured([
+        aRefund({ refund_id: 'cancellation', source: 'cancellation', amount: 12_900 }),
+        aRefund({
+          refund_id: 'cancellation',
+          source: 'cancellation',
+          amount: 12_900,
+          provider_reference: 're_2',
+          state: 'pending',
+        }),
+      ]),
+      want: 'person RefundedTwice',
+    },
+    {
+      name: 'the refund of the cancellation exists twice, and stock is held',
+      reason: 'no money is held, so the goods are not wanted here any more',
+      given: captured(
+        [
+          aRefund({ refund_id: 'cancellation', source: 'cancellation', amount: 6_450 }),
+          aRefund({
+            refund_id: 'cancellation',
+            source: 'cancellation',
+            amount: 6_450,
+            provider_reference: 're_2',
+          }),
+        ],
+        { inventory: reserved },
+      ),
+      want: 'step release_inventory',
+    },
+    {
       name: 'an earlier refund of the cancellation, and more is owed now',
       reason: 'another effect needs another id',
       given: captured([aRefund({ refund_id: 'cancellation', source: 'cancellation', amount: 8_900 })]),
@@ -936,6 +976,82 @@ describe('refunds of a fulfilled order', () => {
         inventory: reserved,
       }),
       want: 'step commit_inventory',
+    },
+    {
+      name: 'one exists twice, the other was not sent yet',
+      reason: 'whatever made it twice may do so again: no more is sent',
+      given: fulfilled([aRefund({ amount: 2_500 }), aRefund({ amount: 2_500, provider_reference: 're_2' })], {
+        spec: asked,
+      }),
+      want: 'person RefundedTwice',
+    },
+    {
+      name: 'one exists twice, the second is under way',
+      reason: 'a person can still stop it',
+      given: fulfilled(
+        [
+          aRefund({ amount: 2_500 }),
+          aRefund({ amount: 2_500, provider_reference: 're_2', state: 'pending' }),
+        ],
+        { spec: { refunds: [{ refund_id: 'r1', amount: 2_500 }] } },
+      ),
+      want: 'person RefundedTwice',
+    },
+    {
+      name: 'one existed twice, and the second came to nothing',
+      reason: 'it resolves by itself, and is no failed refund either',
+      given: fulfilled(
+        [aRefund({ amount: 2_500 }), aRefund({ amount: 2_500, provider_reference: 're_2', state: 'failed' })],
+        { spec: { refunds: [{ refund_id: 'r1', amount: 2_500 }] } },
+      ),
+      want: 'agreed',
+    },
+    {
+      name: 'one gave back more than was asked for',
+      reason: 'somebody sent it in our name',
+      given: fulfilled([aRefund({ amount: 2_501 })], { spec: asked }),
+      want: 'person RefundedTwice',
+    },
+    {
+      name: 'one gave back less than was asked for',
+      reason: 'no more than wanted went back',
+      given: fulfilled([aRefund({ amount: 2_499 })], {
+        spec: { refunds: [{ refund_id: 'r1', amount: 2_500 }] },
+      }),
+      want: 'agreed',
+    },
+    {
+      name: 'a cancellation refund, and nobody cancelled',
+      reason: 'it is of ours, and nothing of it was wanted',
+      given: fulfilled([aRefund({ refund_id: 'cancellation', source: 'cancellation', amount: 100 })]),
+      want: 'person RefundedTwice',
+    },
+    {
+      name: 'the goods are not committed yet, one exists twice',
+      reason: 'what is paid for goes out',
+      given: fulfilled([aRefund({ amount: 2_500 }), aRefund({ amount: 2_500, provider_reference: 're_2' })], {
+        spec: asked,
+        inventory: reserved,
+      }),
+      want: 'step commit_inventory',
+    },
+    {
+      name: 'the goods are not committed yet, one exists twice and took all money',
+      reason: 'nothing is paid any more, and it was not somebody else',
+      given: fulfilled([aRefund({ amount: 6_450 }), aRefund({ amount: 6_450, provider_reference: 're_2' })], {
+        spec: { refunds: [{ refund_id: 'r1', amount: 6_450 }] },
+        inventory: reserved,
+      }),
+      want: 'person RefundedTwice',
+    },
+    {
+      name: 'two external refunds',
+      reason: 'they are no effects of ours, and stay what they are',
+      given: fulfilled([
+        aRefund({ refund_id: 're_5', provider_reference: 're_5', amount: 100, source: 'external' }),
+        aRefund({ refund_id: 're_6', provider_reference: 're_6', amount: 100, source: 'external' }),
+      ]),
+      want: 'agreed',
     },
     {
       name: 'an external refund',

@@ -111,6 +111,7 @@ const HAPPENINGS: readonly Happening[] = [
   outside('others', 'canceled at the provider', { kind: 'cancel' }),
   outside('others', 'captured at the provider', { kind: 'capture', amount: 50 }),
   outside('others', 'refunded at the provider', { kind: 'refund', amount: 100 }),
+  outside('others', 'a refund of ours is made again', { kind: 'refund_again' }),
   outside('others', 'a refund fails', { kind: 'refund_fails' }),
   outside('others', 'a dispute is opened', { kind: 'dispute' }),
   outside('others', 'a dispute is lost', { kind: 'lose' }),

@@ -37,6 +37,7 @@ export const MOVED_ON_BY: Readonly<Record<Reason, string>> = {
   RetryBudgetExhausted: 'any change that a reading shows, or a new wish',
   PassBroken: 'a version that can read the record, or whoever repairs it; then by itself',
   RefundFailed: 'a person; it also ends when the money is seen to have gone back otherwise',
+  RefundedTwice: 'the provider, when the refund that is too much fails or is canceled; else a person',
   RefundBrake: 'time, when the hour has room again, or a person',
   RefundNotPossible: 'a person, or `POST …/cancel`',
   ProviderRejected: 'a person, another method by `POST …/payment`, or a new wish',

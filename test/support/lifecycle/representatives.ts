@@ -2,7 +2,7 @@
 import type { Failure } from '../../../src/operation/failure.js';
 import type { InventoryState, PaymentState } from '../../../src/operation/observation.js';
 import type { Operation } from '../../../src/operation/operation.js';
-import { anOrder, AUTHORIZED, CAPTURED } from '../orders.js';
+import { anOrder, aRefund, AUTHORIZED, CAPTURED } from '../orders.js';
 import { aSpec, aWish, cancelled, NOW } from '../operations.js';
 
 export const GOALS = ['authorized', 'fulfilled', 'cancelled'] as const;
@@ -108,6 +108,15 @@ export const TROUBLED: readonly Operation[] = [
     spec: { desired: 'authorized' },
     payment: { ...AUTHORIZED, capture_before: new Date(NOW.getTime() + 6 * 3_600_000).toISOString() },
     inventory: { state: 'reserved', requested: true, lines: LINES },
+    provider_reference: 'pi_1',
+  }),
+  anOrder({
+    wish: cancelled(aWish()),
+    payment: CAPTURED,
+    inventory: { state: 'released', requested: true, lines: LINES },
+    refunds: ['re_1', 're_2'].map((provider_reference) =>
+      aRefund({ refund_id: 'cancellation', source: 'cancellation', amount: 5_000, provider_reference }),
+    ),
     provider_reference: 'pi_1',
   }),
 ];

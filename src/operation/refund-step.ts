@@ -1,0 +1,75 @@
+/** Which refund is missing next, and what refunds wait for. Pure and total. */
+import { referenceOf, type Operation } from './operation.js';
+import { brokenRefunds, excessRefunds, heldAtProvider, isOpen, unsentRefunds } from './refund.js';
+import type { Reason } from './reason.js';
+import { person, step, wait, type Decision } from './step.js';
+
+/** More went back than is wanted: whatever made it so may do it again, so no more is sent. Or null. */
+export function refundedTwice(operation: Operation): Decision | null {
+  const excess = excessRefunds(operation);
+  return excess === null ? null : person('RefundedTwice', excess);
+}
+
+/** The caller's refunds: the next one to send, or null. */
+export function sendRefund(operation: Operation): Decision | null {
+  const [next] = unsentRefunds(operation);
+  if (next === undefined) return null;
+  const held = heldAtProvider(operation);
+  if (next.amount > held) {
+    return person('RefundNotPossible', `Refund ${next.refund_id} wants ${next.amount}, ${held} is left.`);
+  }
+  return createRefund(operation, next.refund_id, next.amount, 'Refunding');
+}
+
+/** Sent refunds that are not final, or failed: what they wait for, or null. */
+export function openRefunds(operation: Operation, reason: Reason): Decision | null {
+  const [broken] = brokenRefunds(operation);
+  if (broken !== undefined) {
+    return person(
+      'RefundFailed',
+      `Refund ${broken.refund_id} of ${broken.amount} is ${broken.state} at the provider.`,
+    );
+  }
+  return operation.facts.refunds.some(isOpen) ? wait(reason) : null;
+}
+
+function createRefund(operation: Operation, refundId: string, amount: number, reason: Reason): Decision {
+  const { payment, braked } = operation.facts;
+  if (payment.disputed) return wait('DisputeOpen');
+  if (braked !== undefined) return person('RefundBrake', braked.message);
+  return step(reason, {
+    name: 'create_refund',
+    target: refundId,
+    reference: referenceOf(operation),
+    operation_id: operation.operation_id,
+    refund_id: refundId,
+    amount,
+    currency: operation.wish.spec.amount.currency,
+  });
+}
+
+/** All money back: the caller's refunds under their own ids as far as they are still possible, then the rest. */
+export function giveBack(operation: Operation): Decision | null {
+  const held = heldAtProvider(operation);
+  const twice = refundedTwice(operation);
+  // Whoever gave it back: nothing is left to send, and only what is on its way can still come to nothing.
+  if (held <= 0) return operation.facts.refunds.some(isOpen) ? (twice ?? wait('RefundPending')) : null;
+  if (twice !== null) return twice;
+  const next = unsentRefunds(operation).find(({ amount }) => amount <= held);
+  if (next !== undefined) return createRefund(operation, next.refund_id, next.amount, 'Refunding');
+  return refundTheRest(operation) ?? openRefunds(operation, 'RefundPending');
+}
+
+/** What is owed beyond the caller's own refunds; a refund that failed is left to a person. */
+function refundTheRest(operation: Operation): Decision | null {
+  const broken = brokenRefunds(operation).reduce((total, refund) => total + refund.amount, 0);
+  const owed = heldAtProvider(operation) - broken;
+  if (owed <= 0) return null;
+  const earlier = operation.facts.refunds.filter((refund) => refund.source === 'cancellation').length;
+  return createRefund(
+    operation,
+    earlier === 0 ? 'cancellation' : `cancellation-${earlier + 1}`,
+    owed,
+    'RefundPending',
+  );
+}
