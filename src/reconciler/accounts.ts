@@ -90,6 +90,14 @@ export class Accounts {
     return this.#options.ceiling;
   }
 
+  /**
+   * Passes that one account may hold of `slots`: half of them where there are others, since all may hang until the
+   * provider's timeout, and none can be taken back for an account whose orders come due meanwhile.
+   */
+  share(slots: number): number {
+    return this.#options.providers.size > 1 ? Math.ceil(slots / 2) : slots;
+  }
+
   provider(account: string): PaymentProvider | undefined {
     return this.#options.providers.get(account);
   }

@@ -2,6 +2,7 @@
 import type { Bell } from './bell.js';
 import type { LoopDependencies } from './ports.js';
 import { reconcile } from './reconcile.js';
+import { Seats } from './seats.js';
 
 export interface SweepOptions {
   /** Passes at once in this process. */
@@ -28,10 +29,12 @@ export class Sweep {
   readonly #bell: Bell;
   readonly #options: SweepOptions;
   readonly #passes = new Set<Promise<void>>();
+  readonly #seats: Seats;
   readonly #timers = new Set<NodeJS.Timeout>();
   #claiming: Promise<void> | null = null;
   #heldTimer: NodeJS.Timeout | null = null;
   #gathering: NodeJS.Timeout | null = null;
+  #seatsTimer: NodeJS.Timeout | null = null;
   /** Someone asked while a claim was under way, or the last claim left something for want of room. */
   #more = false;
   /** The last claim took all that there was room for. */
@@ -44,6 +47,7 @@ export class Sweep {
     this.#loop = loop;
     this.#bell = bell;
     this.#options = options;
+    this.#seats = new Seats(loop.accounts.share(options.concurrency));
   }
 
   /** Passes that this process could begin now. */
@@ -86,16 +90,21 @@ export class Sweep {
       this.#more = false;
       const { store, worker, lease_ms, accounts } = this.#loop;
       const asked = this.#loop.clock.now();
+      const { shares } = this.#seats;
       const { claims, drained, probed, held, now } = await store.claim(
         room,
         worker,
         lease_ms,
         accounts.ceiling,
+        shares,
       );
       const loop = now === null ? this.#loop : this.#onClockOf(now, asked);
       accounts.suspect(probed);
       if (held) this.#heldTimer ??= this.#after(HELD_MS, () => (this.#heldTimer = null));
+      const taken = claims.map(({ record }) => record.account);
+      this.#seats.take(taken, shares);
       for (const claim of claims) {
+        const { account } = claim.record;
         const pass: Promise<void> = reconcile(claim, loop)
           .then((dueIn) => this.#lookAgain(dueIn))
           .catch((error: unknown) => {
@@ -107,16 +116,17 @@ export class Sweep {
           })
           .finally(() => {
             this.#passes.delete(pass);
+            this.#seats.free(account);
             if (this.#more) this.#tickQuietly();
+            else if (this.#seats.isLeft(account)) this.#reclaim(account);
           });
         this.#passes.add(pass);
       }
+      for (const account of this.#seats.waiting) this.#reclaim(account);
       if (drained.length > 0) await accounts.relax(drained);
       this.#backlog = claims.length === room;
-      if (this.#backlog) {
-        this.#more = true;
-        this.#bell.ring();
-      }
+      if (this.#backlog) this.#more = true;
+      if (taken.some((account) => this.#seats.isLeft(account)) || this.#backlog) this.#bell.ring();
     } while (this.#more && this.room > 0);
   }
 
@@ -150,6 +160,16 @@ export class Sweep {
       this.#backlog = false;
     });
     return true;
+  }
+
+  /** Seats came free of an account whose orders were left: claims for a good part of them, or after a while. */
+  #reclaim(account: string): void {
+    if (this.#seats.freePart(account) >= GOOD_PART) {
+      this.#more = true;
+      this.#tickQuietly();
+    } else if (!this.#draining) {
+      this.#seatsTimer ??= this.#after(GATHER_MS, () => (this.#seatsTimer = null));
+    }
   }
 
   #lookAgain(dueIn: number | null): void {

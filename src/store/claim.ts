@@ -23,6 +23,13 @@ export interface Claimed {
   readonly held: boolean;
 }
 
+/** How many records of one account a claim may take, so that some room is left for the others. */
+export interface Shares {
+  readonly most: number;
+  /** Of accounts that hold some already. */
+  readonly left: ReadonlyMap<string, number>;
+}
+
 /** Nearer than this, a record goes before those that only wait longer. */
 export const NEAR_DEADLINE_MS = 60 * 60 * 1000;
 
@@ -34,6 +41,8 @@ export const NEAR_DEADLINE_MS = 60 * 60 * 1000;
  *   metered  one that was throttled or came back: what its rate has saved up, at most a quarter of a second's worth;
  *            turns are scarce then, so half of them go to records near their deadline, the nearest first
  *   free     all others
+ *
+ * Of none more than a share ($7), or what is left of it where passes are under way already ($8, $9).
  *
  * What somebody else keeps locked, a record or an account's row, is left to a later claim.
  */
@@ -47,21 +56,24 @@ WITH probes AS (
   ) b
   WHERE a.account = b.account
   RETURNING a.account, a.granted
+), rooms AS (
+  SELECT account, coalesce(held.room, $7::int) AS room
+  FROM provider_accounts LEFT JOIN unnest($8::text[], $9::int[]) AS held(account, room) USING (account)
 ), metered AS (
   UPDATE provider_accounts a
-  SET granted = least($1, floor(m.saved)), tokens = m.saved - least($1, floor(m.saved)), tokens_at = greatest(b.tokens_at, now())
-  FROM (SELECT * FROM provider_accounts WHERE rate IS NOT NULL FOR UPDATE SKIP LOCKED) b, LATERAL (
+  SET granted = g.granted, tokens = m.saved - g.granted, tokens_at = greatest(b.tokens_at, now())
+  FROM (SELECT * FROM provider_accounts WHERE rate IS NOT NULL FOR UPDATE SKIP LOCKED) b JOIN rooms USING (account), LATERAL (
     SELECT least($5::float8, b.rate * power(2, least(30, extract(epoch FROM now() - b.rate_since) / 10))) AS rate
   ) r, LATERAL (
     SELECT least(greatest(1, r.rate / 4), b.tokens + r.rate * greatest(0, extract(epoch FROM now() - b.tokens_at))) AS saved
-  ) m
+  ) m, LATERAL (SELECT least($1, floor(m.saved), rooms.room) AS granted) g
   WHERE a.account = b.account AND a.breaker = 'closed' AND a.rate IS NOT NULL
     AND (a.throttled_until IS NULL OR a.throttled_until <= now())
   RETURNING a.account, a.granted
 ), permits AS (
   SELECT account, granted, 'probe' AS kind FROM probes
   UNION ALL SELECT account, granted, 'metered' FROM metered
-  UNION ALL SELECT account, $1, 'free' FROM provider_accounts
+  UNION ALL SELECT account, least($1, room), 'free' FROM provider_accounts JOIN rooms USING (account)
     WHERE breaker = 'closed' AND rate IS NULL AND (throttled_until IS NULL OR throttled_until <= now())
 ), urgent AS (
   SELECT d.id, permits.account FROM permits, LATERAL (

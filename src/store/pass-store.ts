@@ -4,7 +4,7 @@
  */
 import { persistently } from '../persistently.js';
 import { PROBE_INTERVAL_MS } from './account-store.js';
-import { CLAIM, JOURNALS, NEAR_DEADLINE_MS, type Claimed } from './claim.js';
+import { CLAIM, JOURNALS, NEAR_DEADLINE_MS, type Claimed, type Shares } from './claim.js';
 import { Coalescer } from './coalescer.js';
 import { isAway, violatedConstraint, type Database, type Patience } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
@@ -95,7 +95,13 @@ export class PassStore {
    * Records that are due, oldest first, each leased to `worker` for `leaseMs` of the database's clock. `ceiling`: passes
    * a second that a limited account grows back to.
    */
-  async claim(limit: number, worker: string, leaseMs: number, ceiling: number): Promise<Claimed> {
+  async claim(
+    limit: number,
+    worker: string,
+    leaseMs: number,
+    ceiling: number,
+    shares: Shares = { most: limit, left: new Map() },
+  ): Promise<Claimed> {
     const accounts = await this.#database.query<{
       account: string;
       drained: boolean | null;
@@ -103,7 +109,21 @@ export class PassStore {
       held: boolean;
       now: Date;
       claims: (OrderOperationRow & { fencing_token: number; broken: number })[];
-    }>(CLAIM, [limit, worker, leaseMs, PROBE_INTERVAL_MS, ceiling, NEAR_DEADLINE_MS], 'hurried');
+    }>(
+      CLAIM,
+      [
+        limit,
+        worker,
+        leaseMs,
+        PROBE_INTERVAL_MS,
+        ceiling,
+        NEAR_DEADLINE_MS,
+        shares.most,
+        [...shares.left.keys()],
+        [...shares.left.values()],
+      ],
+      'hurried',
+    );
     const rows = accounts.flatMap(({ claims }) => claims);
     const journals = await this.#journals(rows.map(({ id }) => id.toString()));
     return {
