@@ -75,6 +75,7 @@ WITH input AS (
       shown = i.shown, request_id = i.request_id
   FROM input i
   WHERE a.attempt_id = i.attempt_id AND a.operation = i."row" AND a.completed_at IS NULL
+  RETURNING a.attempt_id
 ), written AS (
   UPDATE order_operations o SET
     facts = i.facts,
@@ -123,10 +124,12 @@ WITH input AS (
 ), told AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
   SELECT i."row", clock_timestamp(), e.type, e.actor->>'kind', e.actor->>'name', e.message, e.data
-  FROM input i JOIN written w ON w.id = i."row",
+  FROM input i LEFT JOIN written w ON w.id = i."row" LEFT JOIN completed c ON c.attempt_id = i.attempt_id,
     LATERAL (VALUES (1, i.events), (2, CASE WHEN w.derived THEN i.transitions ELSE '[]' END)) part(part, events),
     LATERAL ROWS FROM (json_to_recordset(part.events) AS (type text, actor json, message text, data jsonb))
       WITH ORDINALITY AS e(type, actor, message, data, place)
+  -- Of a pass that lost its lease: the answer that it brought, and nothing that it made of it.
+  WHERE w.id IS NOT NULL OR (e.type = 'effect_' || i.outcome AND e.data->>'attempt_id' = c.attempt_id::text)
   ORDER BY i."row", part.part, e.place
 )
 SELECT w.id AS "row", w.resource_version, w.woken, to_json(opened.*) AS attempt

@@ -221,6 +221,29 @@ describe('conditional writes', () => {
     expect((await get(claim)).facts.unresolved).toBeNull();
   });
 
+  test('outcome: a late answer is told in the timeline, once, without what its pass made of it', async () => {
+    const claim = await claimed();
+    const [opened] = await passes.recordAll([intends(claim)]);
+    const attempt_id = opened?.attempt?.attempt_id ?? '';
+    await takeOver(claim);
+    const told = (type: string, about = attempt_id): Entry['events'][number] => ({
+      type,
+      actor: { kind: 'system', name: 'reconciler' },
+      message: type,
+      data: { attempt_id: about },
+    });
+    const late = entry(claim, {
+      resource_version: 2,
+      completed: completes(attempt_id),
+      events: [told('interrupted_step_found', '0'), told('effect_done'), told('effect_observed')],
+      transitions: [told('phase_changed')],
+    });
+    await passes.recordAll([late]);
+    await passes.recordAll([late]);
+    const types = (await store.events(claim.record.operation_id)).map(({ type }) => type);
+    expect(types.filter((type) => type !== 'operation_created')).toEqual(['effect_done']);
+  });
+
   test('outcome: an attempt is completed once, whatever is said later', async () => {
     const claim = await claimed();
     const [opened] = await passes.recordAll([intends(claim)]);
