@@ -124,7 +124,10 @@ function headline(operation: Operation, goal: Goal, phase: Phase, decision: Deci
   const { facts } = operation;
   if (facts.unresolved !== null) return 'AwaitingProviderReconciliation';
   // An effect that failed says why only while an effect is missing: what waits for others says for whom.
-  const hindered = decision.kind === 'step' || (facts.failure !== null && isReading(facts.failure.step));
+  const hindered =
+    facts.failure !== null &&
+    (isReading(facts.failure.step) ||
+      (decision.kind === 'step' && (goal.kind !== 'clear' || decision.step.name === facts.failure.step)));
   if (
     facts.failure !== null &&
     decision.kind !== 'agreed' &&

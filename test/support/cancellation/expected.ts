@@ -256,18 +256,9 @@ export const EXPECTED: Readonly<Record<StateName, Row>> = {
     ],
   },
   'budget exhausted': {
-    none: [`${CANCELING} (StepFailed)`, ...VOIDED],
-    lost: [
-      `${CANCELING} (StepFailed)`,
-      '> cancel_payment unknown timeout',
-      `${CANCELING} ${DOUBT}`,
-      ...RELEASED,
-    ],
-    moved: [
-      `${CANCELING} (StepFailed)`,
-      '> cancel_payment rejected payment_intent_unexpected_state',
-      ...RELEASED,
-    ],
-    unreachable: [`${CANCELING} (StepFailed)`, `${CANCELING} ${AWAY}`, ...VOID],
+    none: [CANCELING, ...VOIDED],
+    lost: [CANCELING, '> cancel_payment unknown timeout', `${CANCELING} ${DOUBT}`, ...RELEASED],
+    moved: [CANCELING, '> cancel_payment rejected payment_intent_unexpected_state', ...RELEASED],
+    unreachable: [CANCELING, `${CANCELING} ${AWAY}`, ...VOID],
   },
 };
