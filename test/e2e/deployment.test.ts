@@ -1,19 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { freshDatabase } from '../support/database.js';
 import { aProduct, CHECKOUT_KEY, Client, run, SUPPORT_KEY, until, type Product } from '../support/product.js';
-import { startProxy, type Proxy } from '../support/proxy.js';
-
-const targetOf = (url: string, fallbackPort: number): { host: string; port: number } => {
-  const { hostname, port } = new URL(url);
-  return { host: hostname, port: port === '' ? fallbackPort : Number(port) };
-};
-
-const through = (url: string, proxy: Proxy): string => {
-  const changed = new URL(url);
-  changed.hostname = '127.0.0.1';
-  changed.port = String(proxy.port);
-  return changed.toString();
-};
+import { startProxy, targetOf, through, type Proxy } from '../support/proxy.js';
 
 describe('roles', () => {
   let product: Product;

@@ -1,7 +1,7 @@
 /** Real processes, and the sandbox delivering signed webhooks: only they can bring the news in time. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { aProduct, Client, until, type Answer, type Process, type Product } from '../support/product.js';
-import { startProxy, type Proxy } from '../support/proxy.js';
+import { startProxy, targetOf, through } from '../support/proxy.js';
 import { WEBHOOK_SECRET } from '../support/webhooks.js';
 
 /** An hour until anything is read again by itself. */
@@ -199,16 +199,6 @@ describe('dropped, repeated, reordered', () => {
 });
 
 describe('what the webhook needs is away', () => {
-  const targetOf = (url: string, fallbackPort: number): { host: string; port: number } => {
-    const { hostname, port } = new URL(url);
-    return { host: hostname, port: port === '' ? fallbackPort : Number(port) };
-  };
-  const through = (url: string, proxy: Proxy): string => {
-    const changed = new URL(url);
-    changed.hostname = '127.0.0.1';
-    changed.port = String(proxy.port);
-    return changed.toString();
-  };
   const statuses = async (product: Product, type: string): Promise<(number | null)[]> =>
     (await product.control.deliveries())
       .filter((delivery) => delivery.type === type)

@@ -65,3 +65,17 @@ export async function startProxy(target: { host: string; port: number }): Promis
     },
   };
 }
+
+/** Whom a proxy for `url` stands in front of. */
+export const targetOf = (url: string, fallbackPort: number): { host: string; port: number } => {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: port === '' ? fallbackPort : Number(port) };
+};
+
+/** The same address, by way of the proxy. */
+export const through = (url: string, proxy: Proxy): string => {
+  const changed = new URL(url);
+  changed.hostname = '127.0.0.1';
+  changed.port = String(proxy.port);
+  return changed.toString();
+};
