@@ -24,13 +24,20 @@ function servicesFolder(lifetime) {
 
 async function startWorld(arena) {
   const program = startNode(arena, 'world', ['bench/world.mjs'], {}, { ipc: true });
-  const [{ port }] = await once(program.child, 'message');
+  const [{ port }] = await Promise.race([
+    once(program.child, 'message'),
+    program.exited.then(() => {
+      throw new Unavailable(`the stand-in did not start:\n${readFileSync(program.log, 'utf8').slice(-3000)}`);
+    }),
+  ]);
   const url = `http://127.0.0.1:${port}`;
   const client = httpClient(url, { connections: 2 });
   return {
     url,
     pid: program.child.pid,
     counts: () => sendJson(client, { path: '/control/counts' }),
+    /** What each order came to, by its id. */
+    ledger: () => sendJson(client, { path: '/control/ledger' }),
     /** Forgets all orders. */
     reset: (latency_ms) =>
       sendJson(client, { method: 'POST', path: '/control/reset', body: JSON.stringify({ latency_ms }) }),

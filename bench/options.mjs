@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Unavailable } from '../scripts/process/lifetime.mjs';
 
-export const PHASES = ['create', 'tput', 'lat', 'cost', 'rec', 'claim'];
+export const PHASES = ['create', 'tput', 'lat', 'cost', 'mix', 'rec', 'claim'];
 export const CONTESTANTS = ['product', 'minimal', 'batching'];
 
 export const USAGE = `npm run bench -- [options]
@@ -12,6 +12,7 @@ export const USAGE = `npm run bench -- [options]
   --baseline FOLDER   another built state of this project takes part as "baseline"
   --n 2000   orders of a throughput window       --warm 1000   orders before the first window
   --reps 3   repetitions                         --seconds 10  of a latency window
+  --seed 1   of the moments in a mix of cancellations and refunds
   --clients 64   that post at once               --concurrency 50   orders in work in a worker
   --latency 5   of the stand-in, in ms           --quick   about a minute: one repetition, fewer orders
   --records 1000000   settled ones beside which is claimed
@@ -31,7 +32,7 @@ export function readOptions(root, args) {
     options: {
       ...{ phases: text, only: text, baseline: text, n: text, warm: text, reps: text, seconds: text },
       ...{ clients: text, concurrency: text, latency: text, profile: text, out: text, records: text },
-      ...{ 'long-orders': text, long: flag, quick: flag, force: flag, help: flag },
+      ...{ 'long-orders': text, seed: text, long: flag, quick: flag, force: flag, help: flag },
     },
   });
   if (values.help) return null;
@@ -51,6 +52,7 @@ export function readOptions(root, args) {
     clients: number('clients', '64'),
     concurrency: number('concurrency', '50'),
     latency: number('latency', '5'),
+    seed: number('seed', '1'),
     profile: values.profile === undefined ? null : resolve(values.profile),
     out: resolve(values.out ?? `${root}/.data/bench/${stamp}.json`),
     force: values.force,

@@ -10,6 +10,7 @@ import { measureCost } from './phases/cost.mjs';
 import { measureCreates } from './phases/create.mjs';
 import { measureEndurance } from './phases/endurance.mjs';
 import { measureLatency } from './phases/latency.mjs';
+import { measureMix } from './phases/mix.mjs';
 import { measureRecovery } from './phases/recovery.mjs';
 import { measureThroughput } from './phases/throughput.mjs';
 
@@ -22,6 +23,7 @@ const MEASUREMENTS = {
     lat400: (arena, run) => measureLatency(arena, run, 400),
   },
   cost: { cost: measureCost },
+  mix: { mix: measureMix },
   rec: { rec: measureRecovery },
   claim: { claim: measureClaim },
   long: { long: measureEndurance },
@@ -31,8 +33,8 @@ const MEASUREMENTS = {
 const APART = new Set(['create', 'claim', 'long']);
 /** The same each time, or too long to be repeated. */
 const MEASURED_ONCE = new Set(['cost', 'claim', 'long']);
-/** What only the product has. */
-const OF_THE_PRODUCT = new Set(['claim']);
+/** What only the product has: the yardsticks neither claim, nor can they cancel or refund. */
+const OF_THE_PRODUCT = new Set(['claim', 'mix']);
 
 /** `{contestants, results, failures}`, given to `save` after each turn; a contestant that fails loses its round, not the others'. */
 export async function runRounds(arena, save) {

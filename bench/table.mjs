@@ -31,6 +31,13 @@ const ROWS = [
   ['WAL per order', 'B', 'cost', (m) => m.wal_bytes, 0],
   ['Redis commands per order', '', 'cost', (m) => m.redis_commands, 2],
   ['requests to the world per order', '', 'cost', (m) => m.requests, 2],
+  ['mix: orders settled', '/s', 'mix', (m) => m.mix.per_second, 0],
+  ...['mix', 'fulfil', 'cancel', 'refund'].flatMap((kind) => [
+    [`${kind}: CPU per order`, 'ms', 'mix', (m) => m[kind].cpu_ms.all, 2],
+    ['  write transactions', '', 'mix', (m) => m[kind].write_transactions, 2],
+    ['  requests to the world', '', 'mix', (m) => m[kind].requests, 2],
+    ['  foreign cores', '', 'mix', (m) => m[kind].foreign_cores, 2],
+  ]),
   ['recovery after SIGKILL', 's', 'rec', (m) => m.seconds, 2],
   ['  orders in flight', '', 'rec', (m) => m.in_flight, 0],
   ['  requests repeated', '', 'rec', (m) => m.repeated_requests, 0],

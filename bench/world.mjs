@@ -1,7 +1,8 @@
 // The provider and the warehouse in one cheap process, answering from memory after a set latency. The project's sandbox
 // checks, journals and renders so much that it would take the CPU that the contestants are to be measured by.
 //
-// Control: GET /control/counts; POST /control/reset {latency_ms}, which also forgets everything.
+// Control: GET /control/counts; GET /control/ledger, what each order came to; POST /control/reset {latency_ms}, which
+// also forgets everything.
 import http from 'node:http';
 
 let latencyMs = 5;
@@ -14,7 +15,9 @@ function reset() {
   state = {
     payments: new Map(),
     answers: new Map(), // by idempotency key
+    refunds: new Map(), // by payment
     reservations: new Map(),
+    calls: new Map(), // by order
     charges: new Map(), // captured payments by order
     requests: 0,
     routes: {},
@@ -32,6 +35,26 @@ const counts = () => ({
   committed: state.committed,
 });
 
+/** By order: its money (minor units), its stock, and the calls that were made for it. */
+function ledger() {
+  const orders = {};
+  const of = (id) => (orders[id] ??= { captured: 0, held: 0, refunds: [], stock: null, calls: 0 });
+  for (const payment of state.payments.values()) {
+    const order = of(payment.metadata.operation_id);
+    order.captured += payment.amount_received;
+    order.held += payment.amount_capturable;
+    order.refunds.push(
+      ...refundsOf(payment.id).map(({ amount, metadata }) => ({ amount, id: metadata.refund_id })),
+    );
+  }
+  for (const [id, reservation] of state.reservations) of(id).stock = reservation.state;
+  for (const [id, calls] of state.calls) of(id).calls = calls;
+  return orders;
+}
+
+const refundsOf = (payment) => state.refunds.get(payment) ?? [];
+const sum = (refunds) => refunds.reduce((total, { amount }) => total + amount, 0);
+
 const missing = { status: 404, body: { error: { type: 'invalid_request_error', code: 'resource_missing' } } };
 const ok = (body) => ({ status: 200, body });
 
@@ -39,14 +62,16 @@ const ROUTES = [
   ['payment.create', 'POST', /^\/v1\/payment_intents$/, once(createPayment)],
   ['payment.confirm', 'POST', /^\/v1\/payment_intents\/([^/?]+)\/confirm$/, once(confirmPayment)],
   ['payment.capture', 'POST', /^\/v1\/payment_intents\/([^/?]+)\/capture$/, once(capturePayment)],
+  ['payment.cancel', 'POST', /^\/v1\/payment_intents\/([^/?]+)\/cancel$/, once(cancelPayment)],
   ['payment.read', 'GET', /^\/v1\/payment_intents\/([^/?]+)/, readPayment],
   ['payment.list', 'GET', /^\/v1\/payment_intents/, listPayments],
   ['refund.create', 'POST', /^\/v1\/refunds$/, once(createRefund)],
-  ['refund.list', 'GET', /^\/v1\/refunds/, () => ok({ object: 'list', data: [], has_more: false })],
+  ['refund.list', 'GET', /^\/v1\/refunds\?.*payment_intent=([^&]+)/, listRefunds],
   ['account', 'GET', /^\/v1\/account/, () => ok({ id: 'acct_bench', object: 'account' })],
   ['balance', 'GET', /^\/v1\/balance/, () => ok({ object: 'balance', livemode: false })],
   ['reservation.put', 'PUT', /^\/reservations\/([^/]+)$/, reserve],
   ['reservation.commit', 'POST', /^\/reservations\/([^/]+)\/commit$/, commit],
+  ['reservation.release', 'DELETE', /^\/reservations\/([^/]+)$/, release],
   ['reservation.read', 'GET', /^\/reservations\/([^/]+)$/, readReservation],
 ];
 
@@ -91,7 +116,7 @@ function createPayment({ body }) {
 function confirmPayment({ id }) {
   const payment = state.payments.get(id);
   if (payment === undefined) return missing;
-  if (payment.latest_charge !== null) return unexpectedState(payment);
+  if (payment.latest_charge !== null || payment.status === 'canceled') return unexpectedState(payment);
   payment.latest_charge = `ch_${id}`;
   if (payment.capture_method === 'manual') {
     payment.status = 'requires_capture';
@@ -113,6 +138,15 @@ function capture(payment) {
   payment.amount_capturable = 0;
   const order = payment.metadata.operation_id;
   state.charges.set(order, (state.charges.get(order) ?? 0) + 1);
+  return ok(payment);
+}
+
+function cancelPayment({ id }) {
+  const payment = state.payments.get(id);
+  if (payment === undefined) return missing;
+  if (payment.status === 'succeeded' || payment.status === 'canceled') return unexpectedState(payment);
+  payment.status = 'canceled';
+  payment.amount_capturable = 0;
   return ok(payment);
 }
 
@@ -139,9 +173,9 @@ const chargeOf = (payment) => ({
   object: 'charge',
   amount: payment.amount,
   amount_captured: payment.amount_received,
-  amount_refunded: 0,
+  amount_refunded: sum(refundsOf(payment.id)),
   captured: payment.amount_received > 0,
-  refunded: false,
+  refunded: payment.amount_received > 0 && sum(refundsOf(payment.id)) === payment.amount_received,
   disputed: false,
 });
 
@@ -151,24 +185,40 @@ function listPayments() {
 
 function createRefund({ body }) {
   const form = new URLSearchParams(body);
-  return ok({
+  const payment = state.payments.get(form.get('payment_intent'));
+  if (payment === undefined) return missing;
+  const given = refundsOf(payment.id);
+  const amount = Number(form.get('amount'));
+  if (sum(given) + amount > payment.amount_received) return moreThanIsHeld;
+  const refund = {
     id: `re_${state.answers.size}`,
     object: 'refund',
     status: 'succeeded',
-    amount: Number(form.get('amount')),
-    payment_intent: form.get('payment_intent'),
+    amount,
+    payment_intent: payment.id,
     metadata: {
       operation_id: form.get('metadata[operation_id]'),
       refund_id: form.get('metadata[refund_id]'),
     },
-  });
+  };
+  state.refunds.set(payment.id, [...given, refund]);
+  return ok(refund);
+}
+
+const moreThanIsHeld = {
+  status: 400,
+  body: { error: { type: 'invalid_request_error', code: 'amount_too_large', message: 'more than is held' } },
+};
+
+function listRefunds({ id }) {
+  return ok({ object: 'list', data: refundsOf(id), has_more: false });
 }
 
 function reserve({ id, body }) {
   const known = state.reservations.get(id);
   if (known !== undefined) {
     state.repeated += 1;
-    return ok(known);
+    return known.state === 'released' ? { status: 409, body: { code: 'released' } } : ok(known);
   }
   const reservation = { state: 'reserved', lines: JSON.parse(body).lines };
   state.reservations.set(id, reservation);
@@ -178,10 +228,18 @@ function reserve({ id, body }) {
 function commit({ id }) {
   const reservation = state.reservations.get(id);
   if (reservation === undefined) return { status: 404, body: {} };
+  if (reservation.state === 'released') return { status: 409, body: {} };
   if (reservation.state === 'committed') state.repeated += 1;
   else state.committed += 1;
   reservation.state = 'committed';
   return ok(reservation);
+}
+
+/** Also of what was never reserved: a lost request reserves nothing later. Goods are taken back. */
+function release({ id }) {
+  const released = { ...state.reservations.get(id), state: 'released' };
+  state.reservations.set(id, released);
+  return ok(released);
 }
 
 function readReservation({ id }) {
@@ -203,6 +261,7 @@ const server = http.createServer((request, response) => {
 });
 
 function control(url, body) {
+  if (url === '/control/ledger') return ok(ledger());
   if (url === '/control/reset') {
     reset();
     latencyMs = JSON.parse(body).latency_ms;
@@ -216,9 +275,20 @@ function act(request, body) {
     if (!match) continue;
     state.requests += 1;
     state.routes[name] = (state.routes[name] ?? 0) + 1;
-    return route({ id: match[1], url: request.url, key: request.headers['idempotency-key'], body });
+    const asked = { id: match[1], url: request.url, key: request.headers['idempotency-key'], body };
+    const result = route(asked);
+    const order = orderOf(name, asked, result);
+    state.calls.set(order, (state.calls.get(order) ?? 0) + 1);
+    return result;
   }
   return missing;
+}
+
+/** Whose order a call was made for; undefined for what concerns none. */
+function orderOf(name, { id, body }, result) {
+  if (name.startsWith('reservation.')) return id;
+  const named = name === 'refund.create' ? new URLSearchParams(body).get('payment_intent') : id;
+  return (state.payments.get(named ?? result.body.id) ?? null)?.metadata.operation_id;
 }
 
 function answer(response, { status, body, replayed }) {

@@ -24,6 +24,8 @@ export function productIn(folder, name) {
       PROVIDER_TIMEOUT_MS: String(PROVIDER_TIMEOUT_MS),
       WORKER_CONCURRENCY: String(arena.options.concurrency),
       WORKER_ID: 'bench-worker',
+      // A mix gives back more within its minute than a shop within its hour.
+      REFUND_BRAKE_COUNT: '1000000',
     };
     const { code, output } = await arena.lifetime.run(process.execPath, ['.', 'migrate'], {
       cwd: folder,
@@ -57,6 +59,18 @@ function profiling({ options }, name) {
     : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`, `--cpu-prof-name=${name}.cpuprofile`];
 }
 
+/** `ask(id, path, body)`: a request about an order, `POST /v1/operations/{id}{path}`. */
+function operationsAsker(client) {
+  const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+  return (id, path, body) =>
+    sendJson(client, {
+      method: 'POST',
+      path: `/v1/operations/${id}${path}`,
+      headers,
+      body: JSON.stringify(body),
+    });
+}
+
 /** Creates an order by `POST /v1/operations`. */
 export function operationsPoster(client) {
   const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
@@ -75,6 +89,16 @@ function aRun({ api, worker, startWorker }, databaseUrl, connections) {
     database,
     databaseUrl,
     post: operationsPoster(client),
+    ask: operationsAsker(client),
+    /** When each came to rest (fulfilled or cancelled, no refund open), in milliseconds since the epoch. */
+    async settled(ids) {
+      const { rows } = await database.query(
+        `SELECT operation_id AS id, extract(epoch FROM settled_at)::float8 * 1000 AS at FROM order_operations
+         WHERE operation_id = ANY ($1) AND phase IN ('fulfilled', 'cancelled') AND settled_at IS NOT NULL`,
+        [ids],
+      );
+      return new Map(rows.map(({ id, at }) => [id, at]));
+    },
     /** When each was fulfilled, in milliseconds since the epoch. */
     async fulfilled(ids) {
       const { rows } = await database.query(
