@@ -184,10 +184,7 @@ function loopOf(config: Config, database: Database, metrics: Metrics, logger: Lo
       ceiling: config.PROVIDER_RATE_LIMIT / REQUESTS_PER_PASS,
       log: logger,
     }),
-    brake: new RefundBrake(database, {
-      refunds: config.REFUND_BRAKE_COUNT,
-      amounts: config.REFUND_BRAKE_AMOUNT,
-    }),
+    brake: brakeOf(config, database),
     inventory,
     clock: systemClock,
     policy: policyOf(config),
@@ -206,6 +203,24 @@ function loopOf(config: Config, database: Database, metrics: Metrics, logger: Lo
       settled: (seconds) => metrics.settleSeconds.observe(seconds),
     },
   };
+}
+
+function brakeOf(config: Config, database: Database): RefundBrake {
+  const limits = { refunds: config.REFUND_BRAKE_COUNT, amounts: config.REFUND_BRAKE_AMOUNT };
+  const ofAccounts = [...config.accounts].flatMap(([name, { refund_brake: own }]) =>
+    own === undefined
+      ? []
+      : [
+          [
+            name,
+            {
+              ...(own.count !== undefined && { refunds: own.count }),
+              ...(own.amount !== undefined && { amounts: own.amount }),
+            },
+          ] as const,
+        ],
+  );
+  return new RefundBrake(database, limits, new Map(ofAccounts));
 }
 
 interface Parts {

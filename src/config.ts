@@ -138,6 +138,13 @@ const AccountConfig = z.strictObject({
   /** Several while a secret is being rotated. */
   webhook_secret: z.union([z.string().min(1), z.array(z.string().min(1))]).optional(),
   base: url('http:', 'https:').optional(),
+  /** Its own limits instead of REFUND_BRAKE_COUNT and REFUND_BRAKE_AMOUNT; what is absent is as there. */
+  refund_brake: z
+    .strictObject({
+      count: z.int().min(0).max(1_000_000).optional(),
+      amount: z.record(Currency, z.int().min(0)).optional(),
+    })
+    .optional(),
 });
 export type AccountConfig = z.infer<typeof AccountConfig>;
 const AccountsFile = z.record(Account, AccountConfig);

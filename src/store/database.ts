@@ -15,6 +15,7 @@ import { Deadlines1700000000004 } from '../../migrations/0004-deadlines.js';
 import { CheapWrites1700000000005 } from '../../migrations/0005-cheap-writes.js';
 import { MoneyOutBrake1700000000006 } from '../../migrations/0006-money-out-brake.js';
 import { BrokenPasses1700000000007 } from '../../migrations/0007-broken-passes.js';
+import { MoneyOutTurns1700000000012 } from '../../migrations/0012-money-out-turns.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -128,6 +129,7 @@ export class Database {
         CheapWrites1700000000005,
         MoneyOutBrake1700000000006,
         BrokenPasses1700000000007,
+        MoneyOutTurns1700000000012,
       ],
       migrationsTableName: 'schema_migrations',
       synchronize: false,

@@ -2,12 +2,15 @@
 import { formatMoney } from '../operation/money.js';
 import { isLocked, type Database } from './database.js';
 
-/** For each account, within any hour. */
+/** Of one account, within any hour. */
 export interface BrakeLimits {
   readonly refunds: number;
   /** Minor units by currency; one that is not named is limited by number only. */
   readonly amounts: Readonly<Record<string, number>>;
 }
+
+/** Members that an account does not set are as for all. */
+export type AccountLimits = ReadonlyMap<string, Partial<BrakeLimits>>;
 
 export type Admission =
   | { readonly kind: 'admitted' }
@@ -24,7 +27,7 @@ export type Admission =
 
 interface Answer {
   readonly admitted: boolean;
-  readonly met: 'count' | 'amount' | null;
+  readonly met: 'count' | 'amount' | 'turn' | null;
   readonly wait_ms: number;
   readonly just_closed: boolean;
 }
@@ -37,36 +40,35 @@ const ADMIT = {
 export class RefundBrake {
   readonly #database: Database;
   readonly #limits: BrakeLimits;
+  readonly #ofAccounts: AccountLimits;
 
-  constructor(database: Database, limits: BrakeLimits) {
+  constructor(database: Database, limits: BrakeLimits, ofAccounts: AccountLimits = new Map()) {
     this.#database = database;
     this.#limits = limits;
+    this.#ofAccounts = ofAccounts;
   }
 
   /**
-   * Leave to send a refund, under the key that it is about to be sent with; the same key again is the same refund. A crash
-   * after it leaves room unused for an hour. `amount`: minor units.
+   * Leave to send a refund, under the key that it is about to be sent with; the same key again is the same refund, and
+   * takes at least what it took before. A crash after it leaves room unused for an hour. `amount`: minor units.
    */
   async admit(account: string, effectKey: string, amount: number, currency: string): Promise<Admission> {
-    const { refunds, amounts } = this.#limits;
+    const { refunds, amounts } = { ...this.#limits, ...this.#ofAccounts.get(account) };
     const most = amounts[currency] ?? null;
     const parameters = [account, effectKey, currency, amount, refunds, most];
     const row = await this.#ask(parameters);
     if (row === 'busy') return { kind: 'busy' };
     if (row === undefined) throw new Error('the brake gave no answer');
     if (row.admitted) return { kind: 'admitted' };
+    const setting = this.#ofAccounts.has(account) ? 'refund_brake in ACCOUNTS_FILE' : null;
     const limit =
-      row.met === 'amount' && most !== null
-        ? `${formatMoney(most, currency)} within an hour by itself (REFUND_BRAKE_AMOUNT)`
-        : `${refunds} times within an hour by itself (REFUND_BRAKE_COUNT)`;
-    const never = refunds === 0 || (most !== null && amount > most);
-    const then = never
-      ? 'This refund is never within it: a person has to decide.'
-      : 'This refund goes on when the hour has room again.';
+      row.met === 'count' || most === null
+        ? `${refunds} times within an hour by itself (${setting ?? 'REFUND_BRAKE_COUNT'})`
+        : `${formatMoney(most, currency)} within an hour by itself (${setting ?? 'REFUND_BRAKE_AMOUNT'})`;
     return {
       kind: 'braked',
       wait_ms: row.wait_ms,
-      message: `The account gives back ${limit}. ${then}`,
+      message: `The account gives back ${limit}. ${whatNow(row.met, refunds === 0 || (most !== null && amount > most))}`,
       just_closed: row.just_closed,
     };
   }
@@ -81,4 +83,11 @@ export class RefundBrake {
       throw error;
     }
   }
+}
+
+/** For the person who reads it: what happens by itself, and what they can do. */
+function whatNow(met: 'count' | 'amount' | 'turn' | null, never: boolean): string {
+  if (never) return 'This refund is never within it: a person has to decide, and to raise the limit for it.';
+  const turn = met === 'turn' ? 'Others have waited longer, and go first. ' : '';
+  return `${turn}This refund goes on by itself when the hour has room again, or when the limit is raised.`;
 }

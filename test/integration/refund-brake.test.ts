@@ -220,6 +220,121 @@ describe('leave to send a refund', () => {
     expect(await admit('second')).toMatchObject({ kind: 'braked' });
   });
 
+  test('for a resend takes what was sent before, also when more than an hour has passed and less is owed now', async () => {
+    const by = new RefundBrake(shop.world.db.database, { refunds: 9, amounts: { EUR: 1_000 } });
+    await by.admit('default', 'lost', 800, 'EUR');
+    await query(`UPDATE money_out SET at = at - interval '20 hours'`);
+    await by.admit('default', 'other', 300, 'EUR');
+    // Its bytes say 800, whatever is owed now.
+    expect(await by.admit('default', 'lost', 500, 'EUR')).toMatchObject({ kind: 'braked' });
+    await query(`UPDATE money_out SET at = at - interval '1 hour' WHERE effect_key = 'other'`);
+    expect(await by.admit('default', 'lost', 500, 'EUR')).toEqual({ kind: 'admitted' });
+    expect(await by.admit('default', 'next', 201, 'EUR')).toMatchObject({ kind: 'braked' });
+  });
+
+  test('for little is none for much: a leave that was not used is asked for anew when the sum has grown', async () => {
+    const by = new RefundBrake(shop.world.db.database, { refunds: 9, amounts: { EUR: 1_000 } });
+    expect(await by.admit('default', 'key', 100, 'EUR')).toEqual({ kind: 'admitted' });
+    expect(await by.admit('default', 'key', 1_001, 'EUR')).toMatchObject({ kind: 'braked' });
+    expect(await by.admit('default', 'key', 1_000, 'EUR')).toEqual({ kind: 'admitted' });
+    expect(await by.admit('default', 'other', 1, 'EUR')).toMatchObject({ kind: 'braked' });
+  });
+
+  describe('goes to whoever has waited for an hour before those that wait less long', () => {
+    const by = (): RefundBrake =>
+      new RefundBrake(shop.world.db.database, { refunds: 100, amounts: { EUR: 1_000 } });
+    const kinds = async (...asked: [key: string, amount: number][]): Promise<string[]> => {
+      const answers: string[] = [];
+      for (const [key, amount] of asked) answers.push((await by().admit('default', key, amount, 'EUR')).kind);
+      return answers;
+    };
+    const after = (time: string): Promise<unknown> =>
+      query(
+        `WITH sent AS (UPDATE money_out SET at = at - $1::interval)
+        UPDATE money_waiting SET since = since - $1::interval, asked_at = asked_at - $1::interval`,
+        [time],
+      );
+
+    test('a large one lets small ones pass for an hour, and is not starved by them after that', async () => {
+      expect(await kinds(['a', 500], ['large', 900], ['b', 400])).toEqual(['admitted', 'braked', 'admitted']);
+      await after('50 minutes');
+      expect(await kinds(['large', 900], ['c', 100])).toEqual(['braked', 'admitted']);
+      await after('11 minutes');
+      // a and b have left the hour. Small ones that come now wait, although there would be room for them beside c …
+      expect(await kinds(['d', 200], ['e', 50])).toEqual(['braked', 'braked']);
+      expect((await by().admit('default', 'd', 200, 'EUR')) as { message: string }).toMatchObject({
+        message: expect.stringContaining('Others have waited longer'),
+      });
+      // … and one that leaves the large one its room does not.
+      await query(`DELETE FROM money_out WHERE effect_key = 'c'`);
+      expect(await kinds(['f', 100], ['large', 900], ['d', 200])).toEqual(['admitted', 'admitted', 'braked']);
+      await after('61 minutes');
+      expect(await kinds(['g', 900], ['d', 200], ['e', 50], ['g', 900])).toEqual([
+        'braked',
+        'admitted',
+        'admitted',
+        'braked',
+      ]);
+    });
+
+    test('the oldest first', async () => {
+      expect(await kinds(['a', 1_000], ['first', 600], ['second', 600])).toEqual([
+        'admitted',
+        'braked',
+        'braked',
+      ]);
+      await after('61 minutes');
+      expect(await kinds(['second', 600], ['first', 600], ['second', 600])).toEqual([
+        'braked',
+        'admitted',
+        'braked',
+      ]);
+      await after('61 minutes');
+      expect(await kinds(['second', 600])).toEqual(['admitted']);
+    });
+
+    test('but keeps nothing for one that does not ask any more, or that never has room', async () => {
+      expect(await kinds(['a', 1_000], ['gone', 900], ['never', 1_001])).toEqual([
+        'admitted',
+        'braked',
+        'braked',
+      ]);
+      await after('61 minutes');
+      await kinds(['never', 1_001]);
+      expect(await kinds(['b', 500])).toEqual(['braked']);
+      await after('90 minutes');
+      await kinds(['never', 1_001]);
+      expect(await kinds(['b', 500])).toEqual(['admitted']);
+    });
+  });
+
+  test('has limits of its own for an account that sets them', async () => {
+    await query(`INSERT INTO provider_accounts (account) VALUES ('small')`);
+    const limits = { refunds: 9, amounts: { EUR: 1_000 } };
+    const own = new Map([['small', { amounts: { EUR: 10 } }]]);
+    const by = new RefundBrake(shop.world.db.database, limits, own);
+    expect(await by.admit('default', 'a', 1_000, 'EUR')).toEqual({ kind: 'admitted' });
+    expect(await by.admit('small', 'b', 11, 'EUR')).toMatchObject({
+      message: expect.stringMatching(/0\.10 EUR within an hour by itself \(refund_brake in ACCOUNTS_FILE\)/),
+    });
+  });
+
+  test('is needed by whoever records the intent: a worker that does not ask sends nothing', async () => {
+    await fulfilled('deploy', 'beside');
+    await refund('deploy', 2_500);
+    const without = { admit: () => Promise.resolve({ kind: 'admitted' }) } as unknown as RefundBrake;
+    const old = shop.world.worker({ brake: without, clock: shop.clock });
+    await query('UPDATE order_operations SET next_attempt_at = now() WHERE next_attempt_at IS NOT NULL');
+    const { claims } = await shop.world.passes.claim(10, old.worker, old.lease_ms, 1_000);
+    const ended = await Promise.allSettled(claims.map((claim) => reconcile(claim, old)));
+    expect(ended.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect((await shop.control.ledger('deploy')).refunds).toEqual([]);
+    // One that asks takes it over when the lease has run out.
+    await query('UPDATE order_operations SET lease_expires_at = now() WHERE lease_holder IS NOT NULL');
+    await allAtOnce([worker({})]);
+    expect((await shop.control.ledger('deploy')).refunded).toBe(2_500);
+  });
+
   test('is counted for each account by itself', async () => {
     await query(`INSERT INTO provider_accounts (account) VALUES ('other')`);
     expect(await brake(1).admit('default', 'a', 100, 'EUR')).toEqual({ kind: 'admitted' });

@@ -36,6 +36,13 @@ describe('the configuration', () => {
     expect(config.accounts.get('second')).toMatchObject({ secret: 'sk_live_2', base: 'http://h:1' });
   });
 
+  test('an account may have a brake of its own', () => {
+    const brake = { count: 5, amount: { EUR: 20_000 } };
+    const accounts = { a: { provider: 'stripe', secret: 'sk_live_2', refund_brake: brake } };
+    const config = readConfig({ ...MINIMUM, ACCOUNTS_FILE: file('brake.json', JSON.stringify(accounts)) });
+    expect(config.accounts.get('a')?.refund_brake).toEqual(brake);
+  });
+
   test('the default account may stand in the file alone', () => {
     const accounts = { default: { provider: 'stripe', secret: 'sk_live_1' } };
     const { DATABASE_URL } = MINIMUM;
@@ -51,6 +58,16 @@ describe('the configuration', () => {
       'ACCOUNTS_FILE',
     ],
     ['no secret', '{"a": {"provider": "stripe"}}', 'a.secret'],
+    [
+      'a brake in no currency',
+      '{"a": {"provider": "stripe", "secret": "sk_live_hunter2", "refund_brake": {"amount": {"euro": 1}}}}',
+      'a.refund_brake.amount',
+    ],
+    [
+      'a brake below nothing',
+      '{"a": {"provider": "stripe", "secret": "sk_live_hunter2", "refund_brake": {"count": -1}}}',
+      'a.refund_brake.count',
+    ],
     ['an impossible name', '{"A b": {"provider": "stripe", "secret": "sk_live_hunter2"}}', 'ACCOUNTS_FILE'],
     ['the same account twice', '{"default": {"provider": "stripe", "secret": "sk_live_hunter2"}}', 'already'],
   ])('a file with %s is refused without showing a secret', (_name, content, expected) => {
