@@ -113,4 +113,55 @@ describe('stock comes back once (37)', () => {
     expect(await shop.control.stock('last')).toBe(0);
     expect(await shop.control.ledger('late')).toMatchObject({ captured: 0, stock: { released: 1 } });
   });
+
+  describe('money that goes back brings no goods back by itself', () => {
+    const refund = async (id: string, refund_id: string, amount: number): Promise<void> => {
+      const answer = await shop.call('POST', pathOf(id, '/refunds'), { body: { refund_id, amount } });
+      expect(answer.status).toBe(202);
+    };
+    const committedWith = async (id: string, refunded: number): Promise<void> => {
+      expect((await shop.settle(id)).status).toMatchObject({ phase: 'fulfilled', attention: null });
+      const { stock, ...ledger } = await shop.control.ledger(id);
+      expect(ledger).toMatchObject({ captured: 10_000, refunded, violations: [] });
+      expect(stock).toMatchObject({ state: 'committed', committed: 1, released: 0 });
+      expect(await shop.control.stock(id)).toBe(3);
+      expect(await sent(id, 'reservations.delete')).toEqual([]);
+    };
+    const sold = async (id: string): Promise<void> => {
+      await shop.control.setStock(id, 5);
+      await shop.order(id, { lines: [{ sku: id, quantity: 2 }] });
+    };
+
+    test('a part of it, all of it, and then a cancellation, which brings all goods back once', async () => {
+      await sold('parts back');
+      await committedWith('parts back', 0);
+      await refund('parts back', 'r1', 4_000);
+      await committedWith('parts back', 4_000);
+      await refund('parts back', 'r2', 6_000);
+      await committedWith('parts back', 10_000);
+      await shop.cancel('parts back');
+      await cancelledCleanly('parts back');
+      expect(await shop.control.stock('parts back')).toBe(5);
+      expect((await shop.control.ledger('parts back')).refunds).toHaveLength(2);
+    });
+
+    test('a part of it, and then a cancellation: the rest of the money, and all goods once', async () => {
+      await sold('part, then none');
+      await committedWith('part, then none', 0);
+      await refund('part, then none', 'r1', 4_000);
+      await shop.cancel('part, then none');
+      await cancelledCleanly('part, then none');
+      expect(await shop.control.stock('part, then none')).toBe(5);
+      expect(
+        (await shop.control.ledger('part, then none')).refunds.map(({ amount }) => amount).sort(),
+      ).toEqual([4_000, 6_000]);
+    });
+
+    test('nor does a refund by somebody else', async () => {
+      await sold('elsewhere');
+      await committedWith('elsewhere', 0);
+      await shop.control.dashboard('refund', { operation_id: 'elsewhere' });
+      await committedWith('elsewhere', 10_000);
+    });
+  });
 });
