@@ -84,6 +84,9 @@ export function absorbOutcome(operation: Operation, step: Step, outcome: Outcome
       reference = shown.payment.reference;
       facts = { ...facts, payment: { ...facts.payment, sent_method: step.payment_method } };
     }
+    // As the answer shows it, or as it was sent to a server that does not show it.
+    if (shown.payment.customer === undefined && 'customer' in step && step.customer !== undefined)
+      facts = { ...facts, payment: { ...facts.payment, customer: step.customer } };
   }
   if (shown?.refund !== undefined)
     facts = { ...facts, refunds: withRefund(operation, facts.refunds, shown.refund) };
@@ -252,6 +255,7 @@ function withReadFailure(
 
 function withPayment(operation: Operation, facts: Facts, reading: PaymentReading, at: string): Facts {
   const before = facts.payment;
+  const customer = reading.customer === undefined ? before.customer : reading.customer;
   const payment: PaymentFacts = {
     state: reading.state,
     provider_status: reading.provider_status,
@@ -260,6 +264,7 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
     capture: reading.capture,
     payment_method: reading.payment_method,
     sent_method: before.sent_method,
+    ...(customer !== undefined && { customer }),
     authorized: reading.authorized,
     captured: reading.captured,
     disputed: reading.disputed,

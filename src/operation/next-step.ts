@@ -140,9 +140,13 @@ function captureDiffers({ capture, answered_confirmation }: PaymentFacts, wish: 
   );
 }
 
+/** Once a payment is somebody's the provider keeps it so, and the front end says whose its payments are. */
+const customerIsMissing = ({ customer }: PaymentFacts, { payment }: Spec): boolean =>
+  customer === null && payment.customer !== null && payment.reference === null;
+
 /** The payment was made on other terms than are wanted now. */
 export const isOutdated = (payment: PaymentFacts, wish: Wish): boolean =>
-  amountDiffers(payment, wish.spec) || captureDiffers(payment, wish);
+  amountDiffers(payment, wish.spec) || captureDiffers(payment, wish) || customerIsMissing(payment, wish.spec);
 
 /** Of the update to what is wanted now. */
 export const updateTarget = (reference: string, { generation }: Operation): string =>
@@ -253,6 +257,9 @@ function askForMoney(operation: Operation): Decision {
       currency: amount.currency,
       ...(amountDiffers(payment, wish.spec) ? { amount: amount.value } : {}),
       ...(captureDiffers(payment, wish) ? { capture: captureMode(wish.spec) } : {}),
+      ...(customerIsMissing(payment, wish.spec) && wish.spec.payment.customer !== null
+        ? { customer: wish.spec.payment.customer }
+        : {}),
     });
   }
   // A payment that the front end made is confirmed by the front end.

@@ -38,6 +38,8 @@ export interface PaymentReading {
   /** Null where the provider does not say. */
   readonly capture: 'automatic' | 'manual' | null;
   readonly payment_method: string | null;
+  /** Null: it has none. Absent where not told. */
+  readonly customer?: string | null;
   /** Approved and not yet captured, voided or lapsed. */
   readonly authorized: number;
   /** Gross, never lowered by refunds. */

@@ -88,6 +88,8 @@ export interface PaymentFacts {
   readonly payment_method: string | null;
   /** The method as we last sent it; the provider may show it under another id. Null when that is not certain. */
   readonly sent_method: string | null;
+  /** Whose payment it is at the provider, which cannot be changed once it is somebody's; null: nobody's yet. Absent: not known. */
+  readonly customer?: string | null;
   readonly authorized: number;
   readonly captured: number;
   readonly disputed: boolean;

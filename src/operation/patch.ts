@@ -12,6 +12,7 @@ import {
   type Refused,
 } from './change.js';
 import { mergePatch, sameJson } from './json.js';
+import type { PaymentState } from './observation.js';
 import type { Operation, Wish } from './operation.js';
 import { inputProblems, type InputProblem } from './pointer.js';
 import { Spec } from './spec.js';
@@ -80,6 +81,20 @@ function paymentMayExist({ provider_reference, wish, facts }: Operation): boolea
   );
 }
 
+/** Providers give a payment to a customer once, and before it is paid. */
+const untilItIsSomebodys: Rule = (operation) => {
+  if (!paymentMayExist(operation)) return null;
+  const { wish, facts } = operation;
+  const { customer, reference } = wish.spec.payment;
+  if (reference !== null) return 'cannot change: the front end made this payment for whom it is';
+  if (customer !== null || (facts.payment.customer ?? null) !== null)
+    return 'cannot change once the payment has a customer';
+  return UNPAID.has(facts.payment.state) && facts.unresolved?.step !== 'confirm_payment'
+    ? null
+    : 'cannot change once the payment is, or may be, confirmed';
+};
+const UNPAID: ReadonlySet<PaymentState> = new Set(['none', 'created', 'failed', 'awaiting_customer']);
+
 const untilStockIsCommitted: Rule = ({ facts: { inventory, unresolved } }, after) => {
   if (
     inventory.state === 'committed' ||
@@ -110,7 +125,7 @@ const RULES: Readonly<Record<Leaf, Rule>> = {
   'payment.provider': fixed,
   'payment.capture': untilMoneyIsTaken,
   'payment.payment_method': free,
-  'payment.customer': free,
+  'payment.customer': untilItIsSomebodys,
   'payment.reference': fixed,
   // Has rules of its own, see captureRefused.
   'payment.capture_amount': free,

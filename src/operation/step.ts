@@ -25,6 +25,7 @@ export type PaymentStep =
       readonly currency: string;
       readonly capture?: 'automatic' | 'manual';
       readonly payment_method?: string;
+      readonly customer?: string;
     }
   | {
       readonly name: 'confirm_payment';

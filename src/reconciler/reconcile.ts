@@ -200,7 +200,8 @@ function intend(
   if (key.kind === 'resend') {
     const { parameters } = key.attempt;
     const same = JSON.stringify(parameters) === JSON.stringify(planned);
-    const sent = !same && step.name === 'create_payment' ? { ...step, payment_method: null } : step;
+    const sent =
+      !same && step.name === 'create_payment' ? { ...step, payment_method: null, customer: null } : step;
     return { intent: { step: step.name, target: step.target, ordinal, effect_key, parameters }, sent };
   }
   return {

@@ -229,3 +229,47 @@ describe('a method that the provider refuses', () => {
     expect(await confirms('unknown later')).toBe(2);
   });
 });
+
+describe('the customer is known only later', () => {
+  const NOT_NOW = [422, 'spec_member_immutable', '/payment/customer'];
+  const known = (customer: string | null) => ({ payment: { customer } });
+
+  test('the payment becomes theirs before it is confirmed again, and nobody else’s after that', async () => {
+    await declined('guest');
+    expect((await shop.change('guest', known('cus_1'))).status).toBe(200);
+    const { status } = await shop.settle('guest');
+    expect(status).toMatchObject({ phase: 'payment_failed', attention: null });
+    const reference = status.provider_reference ?? '';
+    expect(await shop.intent(reference)).toMatchObject({ customer: 'cus_1' });
+    expect(refusal(await shop.change('guest', known('cus_2')))).toEqual(NOT_NOW);
+    expect(refusal(await shop.change('guest', known(null)))).toEqual(NOT_NOW);
+    await accepted('guest', 'pm_card_visa');
+    await shop.settle('guest');
+    await paidOnce('guest');
+    expect(await shop.intent(reference)).toMatchObject({ customer: 'cus_1', status: 'succeeded' });
+    const updates = (await shop.requests(reference)).filter(
+      ({ route }) => route === 'payment_intents.update',
+    );
+    expect(updates).toHaveLength(1);
+  });
+
+  test('a payment that is paid as a guest’s stays one', async () => {
+    await shop.order('paid guest');
+    await shop.settle('paid guest');
+    expect(refusal(await shop.change('paid guest', known('cus_1')))).toEqual(NOT_NOW);
+  });
+
+  test.each(['effect_then_drop', 'drop_before', '500_no_effect'] as const)(
+    'the answer to giving it to them is lost (%s)',
+    async (kind) => {
+      const id = `guest ${kind}`;
+      await declined(id);
+      await shop.change(id, known('cus_1'));
+      const match = { operation_id: id };
+      await shop.control.inject({ route: 'payment_intents.update', kind, times: 1, match });
+      const { status } = await shop.settle(id);
+      expect(status).toMatchObject({ phase: 'payment_failed', attention: null });
+      expect(await shop.intent(status.provider_reference ?? '')).toMatchObject({ customer: 'cus_1' });
+    },
+  );
+});

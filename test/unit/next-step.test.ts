@@ -215,6 +215,26 @@ describe('towards fulfilled', () => {
       want: { name: 'update_payment', capture: 'manual' },
     },
     {
+      name: 'created for nobody, a customer is wanted',
+      reason: 'the payment becomes theirs before it is confirmed',
+      given: {
+        payment: payment('created', { customer: null }),
+        inventory: reserved,
+        spec: { payment: { customer: 'cus_1' } },
+      },
+      want: { name: 'update_payment', customer: 'cus_1' },
+    },
+    {
+      name: 'created, whose it is is not told, a customer is wanted',
+      reason: 'it was created for them, and no provider lets that be changed',
+      given: {
+        payment: payment('created'),
+        inventory: reserved,
+        spec: { payment: { customer: 'cus_1' } },
+      },
+      want: 'step confirm_payment',
+    },
+    {
       name: 'created, the provider tells neither amount nor mode',
       reason: 'what is not told cannot differ',
       given: { payment: payment('created', { amount: null, capture: null }), inventory: reserved },

@@ -34,6 +34,16 @@ describe('what may change', () => {
     { name: 'currency before a payment exists', given: fresh, body: { amount: { currency: 'USD' } } },
     { name: 'payment method', given: captured, body: { payment: { payment_method: 'pm_other' } } },
     { name: 'customer', given: fresh, body: { payment: { customer: 'cus_1' } } },
+    {
+      name: 'customer of a payment that has none',
+      given: withPayment,
+      body: { payment: { customer: 'cus_1' } },
+    },
+    {
+      name: 'customer after a decline',
+      given: anOrder({ payment: { state: 'failed', customer: null }, provider_reference: 'pi_1' }),
+      body: { payment: { customer: 'cus_1' } },
+    },
     { name: 'return_url', given: fresh, body: { payment: { return_url: 'https://shop.example/back' } } },
     { name: 'capture', given: authorized, body: { payment: { capture: 'automatic' } } },
     { name: 'capture_amount', given: authorized, body: { payment: { capture_amount: 6_500 } } },
@@ -140,6 +150,40 @@ describe('what may not change', () => {
       given: anOrder({ spec: { payment: { reference: 'pi_1' } } }),
       body: { amount: { currency: 'USD' } },
       pointers: ['/amount/currency'],
+    },
+    {
+      name: 'the customer of a payment that was made for one',
+      given: anOrder({ spec: { payment: { customer: 'cus_1' } }, provider_reference: 'pi_1' }),
+      body: { payment: { customer: 'cus_2' } },
+      pointers: ['/payment/customer'],
+    },
+    {
+      name: 'the customer of a payment that has another one at the provider',
+      given: anOrder({ payment: { state: 'created', customer: 'cus_9' }, provider_reference: 'pi_1' }),
+      body: { payment: { customer: 'cus_1' } },
+      pointers: ['/payment/customer'],
+    },
+    {
+      name: 'the customer of a payment of the front end',
+      given: anOrder({ spec: { payment: { reference: 'pi_1' } } }),
+      body: { payment: { customer: 'cus_1' } },
+      pointers: ['/payment/customer'],
+    },
+    {
+      name: 'the customer once it is paid',
+      given: captured,
+      body: { payment: { customer: 'cus_1' } },
+      pointers: ['/payment/customer'],
+    },
+    {
+      name: 'the customer while it may be paid',
+      given: anOrder({
+        payment: { state: 'created' },
+        provider_reference: 'pi_1',
+        unresolved: { step: 'confirm_payment', target: 'pi_1/1', since: LATER.toISOString() },
+      }),
+      body: { payment: { customer: 'cus_1' } },
+      pointers: ['/payment/customer'],
     },
     {
       name: 'back to authorized after capture',

@@ -111,6 +111,12 @@ const cases: {
   },
   { name: 'an update of nothing', reason: 'absent members do not change', given: anUpdate(), want: {} },
   {
+    name: 'an update of whose it is',
+    reason: 'nothing else changes',
+    given: anUpdate({ customer: 'cus_1' }),
+    want: { customer: 'cus_1' },
+  },
+  {
     name: 'an update of everything',
     reason: 'capture_method is needed here also for automatic',
     given: anUpdate({ amount: 700, currency: 'JPY', capture: 'automatic', payment_method: 'pm_2' }),

@@ -25,7 +25,8 @@ export function paymentDisagreement({ step, parameters }: PaymentCall, payment: 
         (payment.capture_method === null
           ? null
           : differs('capture_method', asked['capture_method'], payment.capture_method)) ??
-        differs('payment_method', asked['payment_method'], payment.payment_method)
+        differs('payment_method', asked['payment_method'], payment.payment_method) ??
+        (payment.customer === undefined ? null : differs('customer', asked['customer'], payment.customer))
       );
     case 'capture_payment':
       return payment.status === 'succeeded' && payment.amount_received !== null

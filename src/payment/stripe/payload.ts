@@ -46,6 +46,7 @@ export function prepare(step: PaymentStep, options: PayloadOptions): Parameters 
         ...(amount !== null && { amount: amount.amount }),
         ...(step.capture !== undefined && { capture_method: step.capture }),
         ...(step.payment_method !== undefined && { payment_method: step.payment_method }),
+        ...(step.customer !== undefined && { customer: step.customer }),
       };
     }
     case 'confirm_payment':

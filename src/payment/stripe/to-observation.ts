@@ -53,6 +53,7 @@ export function toPaymentReading(payment: WirePayment, seen: Seen): Understood<P
       currency,
       capture: captureOf(payment),
       payment_method: payment.payment_method,
+      ...(payment.customer !== undefined && { customer: payment.customer }),
       authorized,
       captured,
       refunds: seen.refunds,

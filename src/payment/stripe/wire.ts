@@ -43,6 +43,8 @@ export const WirePayment = z.object({
   amount_capturable: maybe(Amount),
   capture_method: shown(z.string()),
   payment_method: shown(idOf),
+  /** Here null is a statement (it has none) and a missing member is none. */
+  customer: idOf.nullish().catch(undefined),
   latest_charge: maybe(z.union([z.string(), WireCharge])),
   metadata: Metadata,
   livemode: maybe(z.boolean()),

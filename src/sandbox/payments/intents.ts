@@ -100,6 +100,7 @@ const BEFORE_PAYMENT: readonly IntentStatus[] = [
 
 export function updateIntent(books: Books, intent: Intent, fields: IntentFields, cause: Cause): Intent {
   if (!BEFORE_PAYMENT.includes(intent.status)) refuseMoneyFields(intent, fields);
+  refuseAnotherCustomer(intent, fields);
   if (fields.amount !== undefined || fields.currency !== undefined) {
     checkChargeAmount(
       fields.amount ?? intent.amount,
@@ -117,6 +118,14 @@ export function updateIntent(books: Books, intent: Intent, fields: IntentFields,
   }
   books.announce(cause);
   return intent;
+}
+
+function refuseAnotherCustomer({ customer }: Intent, fields: IntentFields): void {
+  if (customer === null || fields.customer === undefined || fields.customer === customer) return;
+  throw invalid(
+    'You cannot modify `customer` on a PaymentIntent once it already has been set. To fulfill a payment with a different Customer, cancel this PaymentIntent and create a new one.',
+    'customer',
+  );
 }
 
 function refuseMoneyFields(intent: Intent, fields: IntentFields): void {
