@@ -40,8 +40,8 @@ const after = fc.nat(120);
 const cancel = fc.constant({ kind: 'cancel' as const });
 const refunds = fc.record({
   kind: fc.constant('refund' as const),
-  id: fc.constantFrom('r1', 'r2'),
-  amount: fc.constantFrom(30, 50),
+  id: fc.constantFrom('r1', 'r2', 'r3'),
+  amount: fc.constantFrom(30, 50, 80),
 });
 const worker = fc.record({
   faults: fc.array(
@@ -165,6 +165,7 @@ class History {
         if (claim !== null) {
           await turn(`${name}: claimed`);
           await reconcile(claim, loop);
+          this.store.ended(name);
         }
         busy = false;
       },

@@ -15,6 +15,20 @@ export class Rules {
   /** A request that was answered with success. */
   accepted({ kind }: Ask): void {
     if (kind === 'cancel') this.#cancelled = true;
+    if (kind === 'refund') this.#expectRefundable();
+  }
+
+  /** What is promised to customers is there, however much of it is still on its way. */
+  #expectRefundable(): void {
+    const { world, row } = this.#store;
+    const refunds = world.payments.flatMap((payment) => payment.refunds);
+    const promised = row.wish.spec.refunds.filter(
+      ({ refund_id }) =>
+        !refunds.some((refund) => refund.refund_id === refund_id && refund.state === 'failed'),
+    );
+    const captured = world.payments.reduce((total, payment) => total + payment.captured, 0);
+    if (promised.reduce((total, { amount }) => total + amount, 0) > captured)
+      this.#broken.add('more is promised back than was captured');
   }
 
   broken(): string[] {
@@ -40,6 +54,12 @@ export class Rules {
     expectThat(
       !this.#cancelled || ['cancelling', 'cancelled'].includes(record.status.phase),
       `cancelled, and said to be ${record.status.phase}`,
+    );
+
+    const refunds = world.payments.flatMap((payment) => payment.refunds);
+    expectThat(
+      record.status.attention?.reason !== 'RefundFailed' || refunds.some(({ state }) => state === 'failed'),
+      'a refund is said to have failed, and none has',
     );
 
     const { generation, resource_version, status } = record;

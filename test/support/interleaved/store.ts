@@ -19,6 +19,10 @@ const TOWARDS_MORE: ReadonlySet<StepName> = new Set([
   'commit_inventory',
 ]);
 
+/** The world said what became of it. */
+const isAnswered = (outcome: JournalAttempt['outcome']): boolean =>
+  outcome === 'done' || outcome === 'pending' || outcome === 'declined';
+
 export class ModelledStore {
   row: OperationRecord;
   attempts: readonly JournalAttempt[] = [];
@@ -30,6 +34,10 @@ export class ModelledStore {
   #leaseEnds = 0;
   #wake = 0;
   #claimedWake = 0;
+  /** What the journal told whoever holds the record. */
+  #told: readonly JournalAttempt[] = [];
+  /** Workers that gave an answer without holding the record, and have not woken it yet. */
+  readonly #owing = new Set<string>();
 
   constructor(
     readonly world: ModelledWorld,
@@ -76,12 +84,29 @@ export class ModelledStore {
     this.#holder = worker;
     this.#leaseEnds = this.world.now + leaseMs;
     this.#claimedWake = this.#wake;
+    this.#told = this.attempts;
     return { row: '1', fencing_token: this.token, broken: 0, record: this.row, attempts: this.attempts };
   }
 
   wake(): void {
     this.#wake += 1;
     this.due = this.world.now;
+  }
+
+  wakeBy(worker: string): void {
+    this.#owing.delete(worker);
+    this.wake();
+  }
+
+  /** A worker ended its pass, and did not die in it. */
+  ended(worker: string): void {
+    if (this.#owing.delete(worker)) this.violations.push('an answer that came late woke nobody');
+  }
+
+  /** A worker is about to send. */
+  begins(worker: string, step: StepName, atMostMs: number): void {
+    if (this.#holder !== worker || this.#leaseEnds - this.world.now < atMostMs)
+      this.violations.push(`${step} was begun, and may outlast its lease`);
   }
 
   changeWish(change: WishChange): OperationRecord | null {
@@ -102,8 +127,10 @@ export class ModelledStore {
     this.#complete(entry);
     const { row } = this;
     const { next, worker, fencing_token } = entry;
-    if (this.#holder !== worker || this.token !== fencing_token)
+    if (this.#holder !== worker || this.token !== fencing_token) {
+      if (entry.completed !== null) this.#owing.add(worker);
       return { held: false, woken: false, resource_version: entry.resource_version, attempt: null };
+    }
 
     const unmoved = row.resource_version === entry.resource_version;
     const woken = this.#wake !== this.#claimedWake;
@@ -157,6 +184,9 @@ export class ModelledStore {
     if (wish.paused !== null) this.violations.push(`${intent.step} was begun while paused`);
     if (wish.cancellation !== null && TOWARDS_MORE.has(intent.step))
       this.violations.push(`${intent.step} was begun after the cancellation was accepted`);
+    // A refund that failed was answered, too: it shows in the reading, and is not begun again under any key.
+    if (this.#told.some(({ effect_key, outcome }) => effect_key === intent.effect_key && isAnswered(outcome)))
+      this.violations.push(`${intent.step} was sent again although its answer was known`);
     const sequence = this.attempts.length + 1;
     const attempt: JournalAttempt = {
       ...intent,

@@ -53,6 +53,7 @@ export function aWorker(
   const send = (step: Step, key: string): Promise<Outcome> => {
     const began = world.now;
     const fault = luck.faults.shift() ?? 'none';
+    store.begins(name, step.name, 2 * TIMEOUT_MS);
     return call(`send ${step.name}`, () => {
       // The client has given up by now: what still arrives is heard of by nobody.
       const age = world.now - began;
@@ -91,7 +92,7 @@ export function aWorker(
         }),
       wake: () =>
         call('wake', () => {
-          store.wake();
+          store.wakeBy(name);
         }),
       // No pass of a history breaks off: it would hide what is wrong with it.
       breakOff: () => Promise.reject(new Error('a pass broke off')),
