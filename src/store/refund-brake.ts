@@ -25,6 +25,9 @@ export type Admission =
       readonly just_closed: boolean;
     };
 
+/** Each waits for a quarter of a second, see Database. */
+const MOST_ASKS = 12;
+
 interface Answer {
   readonly admitted: boolean;
   readonly met: 'count' | 'amount' | 'turn' | null;
@@ -73,15 +76,17 @@ export class RefundBrake {
     };
   }
 
-  /** Without waiting for long: passes that wait for the account leave none for other accounts. */
+  /** Some seconds, so that a rush of refunds is decided, and not for longer: whoever waits has no room for others. */
   async #ask(parameters: readonly unknown[]): Promise<Answer | undefined | 'busy'> {
-    try {
-      const [row] = await this.#database.query<Answer>(ADMIT, parameters, 'hurried');
-      return row;
-    } catch (error) {
-      if (isLocked(error)) return 'busy';
-      throw error;
+    for (let asked = 1; asked <= MOST_ASKS; asked += 1) {
+      try {
+        const [row] = await this.#database.query<Answer>(ADMIT, parameters, 'hurried');
+        return row;
+      } catch (error) {
+        if (!isLocked(error)) throw error;
+      }
     }
+    return 'busy';
   }
 }
 
