@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import type { Logger } from '../../telemetry/logger.js';
+import { ofNamedMembers, type Logger } from '../../telemetry/logger.js';
 import { type Authenticator, mayCall } from './authentication.js';
 import { clientErrorHandler } from './client-error.js';
 import { parseJsonBody } from './json-body.js';
@@ -61,8 +61,9 @@ export function createServer(logger: Logger, authenticator: Authenticator | null
     beginAnswer(request, reply);
     done(refusal(request, authenticator));
   });
+  const accessLogger = ofNamedMembers(logger);
   instance.addHook('onResponse', (request, reply, done) => {
-    logAccess(request, reply, logger);
+    logAccess(request, reply, accessLogger);
     done();
   });
   parseBodies(instance);
