@@ -1,5 +1,5 @@
 /** The journal of effects: what was about to be done, under which key, and what was answered. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Failure } from './failure.js';
 import {
   withoutPage,
@@ -92,7 +92,7 @@ export const EFFECT_KEY_LIFE_MS = 23 * 60 * 60 * 1000;
  */
 export function effectKey(operationId: string, step: StepName, target: string, ordinal: number): string {
   const identity = JSON.stringify([operationId, step, target, ordinal]);
-  return `op_${createHash('sha256').update(identity).digest('hex')}`;
+  return `op_${hash('sha256', identity, 'hex')}`;
 }
 
 export type KeyChoice =

@@ -306,7 +306,8 @@ async function writeEntry(pass: Pass, next: Entry['next'], loop: LoopDependencie
     facts: operation.facts,
     status: operation.status,
     provider_reference: operation.provider_reference,
-    changed: isChanged(pass),
+    // An intent is a change by itself.
+    changed: next.kind === 'intent' || isChanged(pass),
     completed: pass.completed,
     resolved: pass.resolved,
     events: pass.events,

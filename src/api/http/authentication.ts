@@ -1,5 +1,5 @@
 /** API keys: who calls, and whether they may. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { ApiKey, Scope } from '../../config.js';
 
 /** The key that a request came with; its secret stays here. */
@@ -8,7 +8,7 @@ export interface Caller {
   readonly scopes: readonly Scope[];
 }
 
-const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 export class Authenticator {
   readonly #keys: readonly { readonly digest: Buffer; readonly caller: Caller }[];
