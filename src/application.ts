@@ -1,6 +1,5 @@
 /** The wiring, on one screen: what a process of each role consists of, how it starts and how it stops. */
 import { randomUUID } from 'node:crypto';
-import { createApi } from './api/create-api.js';
 import type { ApiDependencies, Readiness } from './api/dependencies.js';
 import { systemClock } from './clock.js';
 import type { Config } from './config.js';
@@ -10,7 +9,7 @@ import { stripeClient } from './payment/stripe/client.js';
 import { amountProblem } from './payment/stripe/money.js';
 import type { PaymentProvider } from './payment/port.js';
 import { StripeProvider } from './payment/stripe/stripe-provider.js';
-import { queueBackend } from './queue/backend.js';
+import type { QueueBackend } from './queue/backend.js';
 import { ClockWork } from './queue/clock-work.js';
 import { QueueBell } from './queue/queue-bell.js';
 import type { Bell } from './reconciler/bell.js';
@@ -36,6 +35,8 @@ const REQUESTS_PER_PASS = 3;
 const START_PAUSE_MS = 500;
 /** A dependency that needs longer to say that it is there is not there. */
 const PROBE_PATIENCE_MS = 1_000;
+/** A worker whose database is away listens after that, so that its probes can say so. */
+const WORK_FIRST_MS = 2_000;
 /** Settled records are watched for so long: refunds fail and chargebacks arrive late. */
 const WATCH_MS = 180 * 86_400_000;
 
@@ -56,25 +57,40 @@ export function policyOf(config: Config): Policy {
   };
 }
 
-/** Listens at once, whatever is away; works as soon as what it needs is there. */
+/** Listens whatever is away; works as soon as what it needs is there. */
 export async function startApplication(config: Config, logger: Logger): Promise<Application> {
   const worker = config.ROLE !== 'api';
   const database = new Database({
     url: config.DATABASE_URL,
     on_connection_lost: (error) => logger.warn({ err: error }, 'an idle database connection was lost'),
   });
-  const backend = queueBackend({ redis: config.REDIS_URL, database: config.DATABASE_URL });
   const metrics = new Metrics(() => collectStatistics(database));
   const loop = loopOf(config, database, metrics, logger);
-  const queue = backend.queue((error) => logger.debug({ err: error }, 'the queue connection failed'));
-  const queueBell = new QueueBell(queue, logger);
+  let queueBell: Bell | null = null;
   const sweep = worker
-    ? new Sweep(loop, queueBell, {
-        concurrency: config.WORKER_CONCURRENCY,
-        interval_ms: config.SWEEP_INTERVAL_MS,
-      })
+    ? new Sweep(
+        loop,
+        { ring: () => queueBell?.ring() },
+        { concurrency: config.WORKER_CONCURRENCY, interval_ms: config.SWEEP_INTERVAL_MS },
+      )
     : null;
   let draining = false;
+  const begin = async (backend: QueueBackend | null): Promise<void> => {
+    while (!draining && !(await prepared(config, database, backend, logger))) await pause(START_PAUSE_MS);
+    if (draining || sweep === null) return;
+    await goOn(config, loop.store, logger);
+    await sweep.tick().catch((error: unknown) => logger.warn({ err: error }, 'the first sweep failed'));
+  };
+  // A worker that comes back has left orders in the middle: it claims before it loads what it serves its probes with,
+  // which takes longer than all the rest.
+  const early = config.ROLE === 'worker' ? begin(null) : null;
+  if (early !== null) await Promise.race([early, pause(WORK_FIRST_MS)]);
+
+  const { queueBackend } = await import('./queue/backend.js');
+  const backend = queueBackend({ redis: config.REDIS_URL, database: config.DATABASE_URL });
+  const queue = backend.queue((error) => logger.debug({ err: error }, 'the queue connection failed'));
+  const bell = new QueueBell(queue, logger);
+  queueBell = bell;
   let clockWork: ClockWork | null = null;
 
   const readiness: Readiness = {
@@ -89,28 +105,32 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       return { ready, checks: { postgres, schema, queue: redis, process: draining ? 'draining' : 'ok' } };
     },
   };
+  const { createApi } = await import('./api/create-api.js');
   const api = await createApi(
-    apiDependencies(config, { database, metrics, logger, readiness, loop, sweep, queueBell }),
+    apiDependencies(config, { database, metrics, logger, readiness, loop, sweep, queueBell: bell }),
   );
-  await api.listen(config.PORT, config.HOST);
+  try {
+    await api.listen(config.PORT, config.HOST);
+  } catch (error) {
+    // What was begun already is ended first: it would wait for the end of its leases.
+    draining = true;
+    await sweep?.drain();
+    throw error;
+  }
   const { port } = api.getHttpServer().address() as { port: number };
   logger.info({ port, role: config.ROLE, queue: backend.kind }, 'listening');
 
-  const started = (async () => {
-    while (!draining && !(await prepared(config, database, backend, logger))) await pause(START_PAUSE_MS);
+  const started = (early ?? begin(backend)).then(() => {
     if (draining || sweep === null) return;
-    await goOn(config, loop.store, logger);
-    const { SWEEP_INTERVAL_MS: interval_ms } = config;
     clockWork = new ClockWork({
       backend,
       queue,
-      interval_ms,
+      interval_ms: config.SWEEP_INTERVAL_MS,
       tick: () => sweep.tick(),
       clock: systemClock,
       log: logger,
     });
-    await sweep.tick().catch((error: unknown) => logger.warn({ err: error }, 'the first sweep failed'));
-  })();
+  });
 
   return {
     port,
@@ -126,15 +146,18 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   };
 }
 
-/** True when the schema is as this code needs it and the accounts are known; `all` brings it up by itself. */
+/**
+ * True when the schema is as this code needs it and the accounts are known; `all` brings it up by itself. `backend` null:
+ * the queue is not loaded yet.
+ */
 async function prepared(
   config: Config,
   database: Database,
-  backend: ReturnType<typeof queueBackend>,
+  backend: QueueBackend | null,
   logger: Logger,
 ): Promise<boolean> {
   try {
-    if (config.ROLE === 'all') await migrate(database, backend);
+    if (config.ROLE === 'all' && backend !== null) await migrate(database, backend);
     if ((await database.pendingMigrations()).length > 0) return false;
     await new AccountStore(database).register([...config.accounts.keys()]);
     return true;
@@ -156,10 +179,7 @@ async function goOn({ WORKER_ID }: Config, store: PassStore, logger: Logger): Pr
 }
 
 /** Brings the schemas up and returns what was run. */
-export async function migrate(
-  database: Database,
-  backend: ReturnType<typeof queueBackend>,
-): Promise<string[]> {
+export async function migrate(database: Database, backend: QueueBackend): Promise<string[]> {
   const ran = await database.migrate();
   await backend.migrate();
   return ran;

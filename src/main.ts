@@ -2,7 +2,6 @@
 import 'reflect-metadata';
 import { migrate, startApplication } from './application.js';
 import { readConfig, readMigrateConfig } from './config.js';
-import { queueBackend } from './queue/backend.js';
 import { Database } from './store/database.js';
 import { createLogger } from './telemetry/logger.js';
 
@@ -10,6 +9,7 @@ async function runMigrate(): Promise<void> {
   const config = readMigrateConfig();
   const logger = createLogger(config.LOG_LEVEL);
   const database = new Database({ url: config.DATABASE_URL, pool_size: 2 });
+  const { queueBackend } = await import('./queue/backend.js');
   try {
     const ran = await migrate(
       database,
