@@ -16,6 +16,7 @@ import { CheapWrites1700000000005 } from '../../migrations/0005-cheap-writes.js'
 import { MoneyOutBrake1700000000006 } from '../../migrations/0006-money-out-brake.js';
 import { BrokenPasses1700000000007 } from '../../migrations/0007-broken-passes.js';
 import { MoneyOutTurns1700000000012 } from '../../migrations/0012-money-out-turns.js';
+import { LeanRows1700000000022 } from '../../migrations/0022-lean-rows.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -130,6 +131,7 @@ export class Database {
         MoneyOutBrake1700000000006,
         BrokenPasses1700000000007,
         MoneyOutTurns1700000000012,
+        LeanRows1700000000022,
       ],
       migrationsTableName: 'schema_migrations',
       synchronize: false,

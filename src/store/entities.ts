@@ -5,6 +5,7 @@ import type { OutcomeKind, Parameters, Resolution, Shown, StepName } from '../op
 import type { CancellationRequest, Facts, Status, Wish } from '../operation/operation.js';
 import type { Spec } from '../operation/spec.js';
 import type { Actor } from './record.js';
+import type { Stored } from './stored.js';
 
 @Entity('order_operations')
 export class OrderOperationRow {
@@ -18,14 +19,15 @@ export class OrderOperationRow {
   @Column('int') generation!: number;
   @Column('bigint') resource_version!: string;
   @Column('jsonb') spec!: Spec;
-  @Column('jsonb', { select: false }) first_spec!: Spec;
+  /** Null while it is the spec. */
+  @Column('jsonb', { select: false, nullable: true }) first_spec!: Spec | null;
   @Column('jsonb', { nullable: true }) cancellation!: CancellationRequest | null;
   @Column('jsonb', { nullable: true }) paused!: Wish['paused'];
   @Column('int') confirmation!: number;
   @Column('int') payment_number!: number;
   @Column('text', { nullable: true }) provider_reference!: string | null;
-  @Column('jsonb') facts!: Facts;
-  @Column('jsonb') status!: Status;
+  @Column('jsonb') facts!: Stored<Facts>;
+  @Column('jsonb') status!: Stored<Status>;
   @Column('text', { nullable: true }) task!: StepName | null;
   @Column('timestamptz', { nullable: true }) settled_at!: Date | null;
   @Column('timestamptz', { nullable: true }) next_attempt_at!: Date | null;
@@ -52,7 +54,7 @@ export class OperationAttemptRow {
   @Column('text', { nullable: true }) outcome!: OutcomeKind | null;
   @Column('boolean') key_spent!: boolean;
   @Column('jsonb', { nullable: true }) failure!: Failure | null;
-  @Column('jsonb', { nullable: true }) shown!: Shown | null;
+  @Column('jsonb', { nullable: true }) shown!: Stored<Shown> | null;
   @Column('text', { nullable: true }) request_id!: string | null;
   @Column('text', { nullable: true }) resolution!: Resolution | null;
 }

@@ -1,6 +1,7 @@
 /** Rows to records: bigint arrives as text and timestamps as Date; both leave as the types that are documented. */
 import type { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 import type { JournalAttempt, OperationEvent, OperationRecord } from './record.js';
+import { readFacts, readShown, readStatus } from './stored.js';
 
 const iso = (time: Date | string | null): string | null => (time === null ? null : isoOf(time));
 
@@ -28,8 +29,8 @@ export function toRecord(row: OrderOperationRow): OperationRecord {
       payment_number: row.payment_number,
     },
     provider_reference: row.provider_reference,
-    facts: row.facts,
-    status: row.status,
+    facts: readFacts(row.facts),
+    status: readStatus(row.status),
     task: row.task,
     next_attempt_at: iso(row.next_attempt_at),
   };
@@ -51,7 +52,7 @@ export function toAttempt(row: OperationAttemptRow): JournalAttempt {
     outcome: row.outcome,
     key_spent: row.key_spent,
     failure: row.failure,
-    shown: row.shown,
+    shown: row.shown === null ? null : readShown(row.shown),
     request_id: row.request_id,
     resolution: row.resolution,
   };

@@ -8,7 +8,7 @@ import { CLAIM, JOURNALS, NEAR_DEADLINE_MS, type Claimed, type Shares } from './
 import { Coalescer } from './coalescer.js';
 import { isAway, violatedConstraint, type Database, type Patience } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
-import { BEGUN, inOrder, RECORD, storable, toInput, type Entry, type Recorded } from './entry.js';
+import { BEGUN, inOrder, opened, RECORD, storable, toInput, type Entry, type Recorded } from './entry.js';
 import { toAttempt, toRecord } from './mapping.js';
 import type { JournalAttempt } from './record.js';
 import type { Status } from '../operation/operation.js';
@@ -163,7 +163,8 @@ export class PassStore {
       row: string;
       resource_version: string;
       woken: boolean;
-      attempt: OperationAttemptRow | null;
+      attempt_id: string | null;
+      started_at: Date | null;
     }>(RECORD, [storable(inOrder(entries).map(toInput)), entries.length], patience);
     const written = new Map(rows.map((row) => [row.row, row]));
     return entries.map((entry) => {
@@ -172,7 +173,10 @@ export class PassStore {
         held: row !== undefined,
         woken: row?.woken ?? false,
         resource_version: row === undefined ? entry.resource_version : Number(row.resource_version),
-        attempt: row?.attempt == null ? null : toAttempt(row.attempt),
+        attempt:
+          row?.attempt_id == null || row.started_at === null
+            ? null
+            : opened(entry, row.attempt_id, row.started_at),
       };
     });
   }

@@ -15,6 +15,7 @@ import type {
   OperationRecord,
   WishChange,
 } from './record.js';
+import { readStatus, storedFacts, storedStatus } from './stored.js';
 
 /** Due at once: each row is inserted together with its first event, so that neither exists alone. */
 const CREATE = {
@@ -24,9 +25,9 @@ WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
     operation_id text, account text, labels jsonb, requested_by json, created_at timestamptz, wish jsonb, status jsonb)
 ), created AS (
-  INSERT INTO order_operations (operation_id, account, labels, requested_by, created_at, updated_at, spec, first_spec,
+  INSERT INTO order_operations (operation_id, account, labels, requested_by, created_at, updated_at, spec,
     cancellation, paused, confirmation, payment_number, facts, status, deadline_at, next_attempt_at)
-  SELECT operation_id, account, labels, requested_by->>'name', created_at, created_at, wish->'spec', wish->'spec',
+  SELECT operation_id, account, labels, requested_by->>'name', created_at, created_at, wish->'spec',
     nullif(wish->'cancellation', 'null'), nullif(wish->'paused', 'null'), (wish->>'confirmation')::integer,
     (wish->>'payment_number')::integer, $2::jsonb, status, (status->>'deadline_at')::timestamptz, now()
   FROM input
@@ -44,7 +45,7 @@ SELECT operation_id, labels, spec, status, next_attempt_at FROM created`,
 const CHANGE_WISH = `
 WITH changed AS (
   UPDATE order_operations SET
-    spec = $3, cancellation = $4, paused = $5, confirmation = $6, payment_number = $7, status = $8,
+    spec = $3, first_spec = coalesce(first_spec, spec), cancellation = $4, paused = $5, confirmation = $6, payment_number = $7, status = $8,
     settled_at = ($8::jsonb->>'settled_at')::timestamptz, deadline_at = ($8::jsonb->>'deadline_at')::timestamptz,
     generation = generation + CASE WHEN $9::boolean THEN 1 ELSE 0 END,
     resource_version = resource_version + 1, updated_at = now(),
@@ -89,7 +90,8 @@ export class PostgresOperationStore implements OperationStore {
   ): Promise<(OperationRecord | null)[]> {
     // In one order everywhere, so that two batches that repeat each other do not wait for each other.
     const inOrder = operations.toSorted((a, b) => (a.operation_id < b.operation_id ? -1 : 1));
-    const parameters = [JSON.stringify(inOrder), JSON.stringify(NO_FACTS)];
+    const documents = inOrder.map((operation) => ({ ...operation, status: storedStatus(operation.status) }));
+    const parameters = [JSON.stringify(documents), JSON.stringify(storedFacts(NO_FACTS))];
     const rows = await this.#database.query<CreatedRow>(CREATE, parameters, patience);
     const created = new Map(rows.map((row) => [row.operation_id, row]));
     return operations.map((operation) => {
@@ -103,7 +105,8 @@ export class PostgresOperationStore implements OperationStore {
       'SELECT * FROM order_operations WHERE operation_id = $1',
       [operation.operation_id],
     );
-    if (row !== undefined) return { kind: 'exists', record: toRecord(row), first_spec: row.first_spec };
+    if (row !== undefined)
+      return { kind: 'exists', record: toRecord(row), first_spec: row.first_spec ?? row.spec };
     const [other] = await this.#database.query<{ operation_id: string }>(
       'SELECT operation_id FROM order_operations WHERE account = $1 AND order_id = $2',
       [operation.account, operation.wish.spec.order_id],
@@ -169,7 +172,7 @@ export class PostgresOperationStore implements OperationStore {
       wish.paused === null ? null : JSON.stringify(wish.paused),
       wish.confirmation,
       wish.payment_number,
-      JSON.stringify(change.status),
+      JSON.stringify(storedStatus(change.status)),
       change.spec_changed,
       JSON.stringify([event, ...change.transitions]),
     ]);
@@ -207,7 +210,7 @@ const newRecord = (
   ...operation,
   labels,
   wish: { ...operation.wish, spec },
-  status,
+  status: readStatus(status),
   requested_by: operation.requested_by.name,
   updated_at: operation.created_at,
   generation: 1,
