@@ -42,8 +42,15 @@ export class Coalescer<Item, Result> {
     this.#running = true;
     // Whoever asks in the same turn of the event loop goes along.
     await Promise.resolve();
-    while (this.#waiting.length > 0) await this.#carryOut(this.#take());
+    let tell = nobodyToTell;
+    while (this.#waiting.length > 0) {
+      const writing = this.#carryOut(this.#take());
+      // Whoever is told has much to do. The store does not wait for that: it has the next batch by then.
+      setImmediate(tell);
+      tell = await writing;
+    }
     this.#running = false;
+    tell();
   }
 
   #take(): Waiting<Item, Result>[] {
@@ -60,20 +67,22 @@ export class Coalescer<Item, Result> {
     return batch;
   }
 
-  async #carryOut(batch: readonly Waiting<Item, Result>[], alone = false): Promise<void> {
+  /** Resolves, when the batch is committed or has failed, with what tells its items so. */
+  async #carryOut(batch: readonly Waiting<Item, Result>[], alone = false): Promise<() => void> {
     try {
       const results = await this.#options.run(
         batch.map(({ item }) => item),
         alone,
       );
-      results.forEach((result, index) => batch[index]?.resolve(result));
+      return () => results.forEach((result, index) => batch[index]?.resolve(result));
     } catch (error) {
-      if (alone || this.#options.isFailureOfAll(error)) {
-        batch.forEach(({ reject }) => reject(error));
-        return;
-      }
+      if (alone || this.#options.isFailureOfAll(error))
+        return () => batch.forEach(({ reject }) => reject(error));
       // One of them spoils it for the others; Postgres undid them all. The next batch does not wait for that one.
-      for (const one of batch) void this.#carryOut([one], true);
+      for (const one of batch) void this.#carryOut([one], true).then((tell) => tell());
+      return nobodyToTell;
     }
   }
 }
+
+const nobodyToTell = (): void => undefined;

@@ -53,6 +53,24 @@ describe('items that wait at the same moment', () => {
     expect(batches).toEqual([[1], [2, 3]]);
   });
 
+  test('it is under way before those of the former batch go on', async () => {
+    const { add, batches } = aCoalescer(pause);
+    const begunWhenTold = add(item(1)).then(() => batches.length);
+    await Promise.resolve().then(() => undefined);
+    const later = add(item(2));
+    expect(await begunWhenTold).toBe(2);
+    expect(await later).toBe(4);
+  });
+
+  test('it is under way before those of the former batch go on', async () => {
+    const { add, batches } = aCoalescer(pause);
+    const begunWhenTold = add(item(1)).then(() => batches.length);
+    await Promise.resolve().then(() => undefined);
+    const later = add(item(2));
+    expect(await begunWhenTold).toBe(2);
+    expect(await later).toBe(4);
+  });
+
   test('no batch is larger than allowed, and nothing is left over', async () => {
     const { add, batches } = aCoalescer(pause, 2);
     const values = [1, 2, 3, 4, 5];

@@ -10,14 +10,13 @@ import {
   storedFacts,
   storedShown,
   storedStatus,
-  type Stored,
 } from '../../src/store/stored.js';
 import { moment, records } from '../support/any-record.js';
 import { campaign } from '../support/campaign.js';
 import { NOW, POLICY } from '../support/operations.js';
 
 /** As it comes back from a column of JSON. */
-const throughJson = <T>(stored: Stored<T>): Stored<T> => JSON.parse(JSON.stringify(stored)) as Stored<T>;
+const throughJson = <T>(stored: T): T => JSON.parse(JSON.stringify(stored)) as T;
 
 const READING: PaymentReading = {
   reference: 'pi_1',
