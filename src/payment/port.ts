@@ -24,6 +24,31 @@ export interface CustomerAccess {
   readonly client_secret: string | null;
 }
 
+/** A payment as a list shows it. Amounts in minor units. */
+export interface ListedPayment {
+  /** Its refunds are not listed one by one; disputes are not looked at. */
+  readonly payment: PaymentReading;
+  /** RFC 3339, on the provider's clock. */
+  readonly created_at: string;
+  /** Sum of the refunds that have not failed; null where the list does not tell. */
+  readonly refunded: number | null;
+  /**
+   * What a creation that made it must have sent, in the words of `prepare`: every member stands in the parameters of such
+   * an attempt. Another payment that happens to look the same has the same terms.
+   */
+  readonly terms: Parameters;
+}
+
+export interface PaymentPage {
+  /** Newest first. */
+  readonly payments: readonly ListedPayment[];
+  /** Payments that this version cannot read, by id. */
+  readonly unreadable: readonly string[];
+  /** Id of the last payment of the page; null on an empty page. */
+  readonly last: string | null;
+  readonly has_more: boolean;
+}
+
 export interface PaymentProvider {
   /**
    * The exact wire parameters of a step, as JSON. Pure: same step, same result. They are stored before the first
@@ -58,6 +83,16 @@ export interface PaymentProvider {
     readonly created_from: string;
     readonly created_to: string;
   }): Promise<Reading<PaymentReading>>;
+
+  /**
+   * One page (at most 100) of what was created in a window of time (RFC 3339, both ends included), newest first, behind
+   * the payment `after`; whoever made it. One request. `absent`: the provider has no such list. Never throws.
+   */
+  list(query: {
+    readonly created_from: string;
+    readonly created_to: string;
+    readonly after: string | null;
+  }): Promise<Reading<PaymentPage>>;
 
   /**
    * Sends one effect under its idempotency key and says what is known afterwards. Never throws. At most one request

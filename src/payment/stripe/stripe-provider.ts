@@ -4,11 +4,12 @@ import type { Outcome, Parameters } from '../../operation/attempt.js';
 import type { Failure } from '../../operation/failure.js';
 import type { PaymentReading, Reading, RefundReading } from '../../operation/observation.js';
 import type { PaymentStep } from '../../operation/step.js';
-import type { AccountIdentity, CustomerAccess, PaymentCall, PaymentProvider } from '../port.js';
+import type { AccountIdentity, CustomerAccess, PaymentCall, PaymentPage, PaymentProvider } from '../port.js';
 import { saysAbsent } from './fault.js';
 import { inStableOrder, NOT_SENDABLE, prepare, type PayloadOptions } from './payload.js';
 import { StripeReader, type Got } from './stripe-reader.js';
 import { capturedAmount, expandedCharge, NOTHING_ELSE_SEEN, toPaymentReading } from './to-observation.js';
+import { toPage } from './to-page.js';
 import { envelopeOf, isSuccess, paymentIn, toOutcome, type SdkAnswer } from './to-outcome.js';
 import { customerRefunds, toRefundReading } from './to-refund.js';
 import {
@@ -118,6 +119,18 @@ export class StripeProvider implements PaymentProvider {
     return found.value === null
       ? { kind: 'absent' }
       : this.observe({ reference: found.value.id, refunds: query.refunds });
+  }
+
+  async list(query: {
+    readonly created_from: string;
+    readonly created_to: string;
+    readonly after: string | null;
+  }): Promise<Reading<PaymentPage>> {
+    const window = { gte: toSeconds(query.created_from), lte: toSeconds(query.created_to) };
+    const list = await this.#reader.page(window, query.after);
+    if (!list.ok) return unknown(list);
+    const page = toPage(list.value, query.after);
+    return page.ok ? { kind: 'present', value: page.value } : unknown(page);
   }
 
   async apply(call: PaymentCall): Promise<Outcome> {

@@ -32,6 +32,7 @@ export class StripeReader {
   readonly #stripe: Stripe;
   /** Set once the server refused to expand; it is not asked for it again. */
   #cannotExpand = false;
+  #cannotExpandLists = false;
 
   constructor(stripe: Stripe) {
     this.#stripe = stripe;
@@ -110,6 +111,24 @@ export class StripeReader {
       if (!list.value.has_more) return { ok: true, value: null };
     }
     return { ok: false, failure: notUnderstood('list_without_end', 'the list does not end'), fault: null };
+  }
+
+  /** One page of all payments created within the window (seconds since 1970), each with its latest charge where possible. */
+  async page(
+    window: { readonly gte: number; readonly lte: number },
+    after: string | null,
+  ): Promise<Got<WireList>> {
+    const position: Page = { limit: PAGE, ...(after !== null && { starting_after: after }) };
+    const plain = () => this.#stripe.paymentIntents.list({ created: window, ...position });
+    if (this.#cannotExpandLists) return read(plain, WireList);
+    const expanded = await read(
+      () =>
+        this.#stripe.paymentIntents.list({ created: window, ...position, expand: ['data.latest_charge'] }),
+      WireList,
+    );
+    if (expanded.ok || !refusesExpand(expanded.fault)) return expanded;
+    this.#cannotExpandLists = true;
+    return read(plain, WireList);
   }
 
   /** Null: the key or the server does not offer them. */

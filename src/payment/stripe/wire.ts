@@ -52,6 +52,13 @@ export const WirePayment = z.object({
 });
 export type WirePayment = z.output<typeof WirePayment>;
 
+/** In a list of the account's payments, where the time of creation places it. */
+export const WireListedPayment = WirePayment.extend({
+  /** Seconds since 1970 that a four-digit year can hold. */
+  created: z.int().nonnegative().max(253_402_300_799),
+});
+export type WireListedPayment = z.output<typeof WireListedPayment>;
+
 /** Only for the route that hands the secret on; what is read for any other purpose leaves it out. */
 export const WirePaymentWithSecret = WirePayment.extend({ client_secret: shown(z.string().min(1)) });
 export type WirePaymentWithSecret = z.output<typeof WirePaymentWithSecret>;
@@ -92,6 +99,7 @@ export const WireList = z.object({
   data: z.array(z.unknown()),
   has_more: z.boolean(),
 });
+export type WireList = z.output<typeof WireList>;
 
 export type Understood<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: Failure };
