@@ -11,6 +11,12 @@ export default {
       { pathNot: ['^src/operation', 'node_modules/zod', '^(node:)?crypto$'] },
     ),
     only(
+      'findings-are-pure',
+      'src/findings compares two sides; what it needs of the world is handed in, and of the port it knows types only.',
+      { path: '^src/findings' },
+      { pathNot: ['^src/(findings|operation)', '^src/payment/port'] },
+    ),
+    only(
       'sql-in-store-only',
       'Conditional writes are readable in one place.',
       { path: '^src', pathNot: '^src/store' },
@@ -25,7 +31,7 @@ export default {
     only(
       'loop-knows-ports-only',
       'The loop is built with `new` in tests; frameworks and concrete adapters are handed in.',
-      { path: '^src/reconciler' },
+      { path: '^src/(reconciler|orphans)' },
       {
         path: [
           'node_modules/@nestjs',

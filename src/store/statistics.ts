@@ -24,6 +24,12 @@ SELECT
      GROUP BY phase) s) AS stale_progress,
   (SELECT coalesce(json_object_agg(account, CASE WHEN breaker = 'open' THEN 2 WHEN throttled_until > now() THEN 1 ELSE 0 END),
      '{}') FROM provider_accounts) AS accounts,
+  (SELECT coalesce(json_object_agg(kind, n), '{}') FROM (
+     SELECT kind, count(*) AS n FROM findings WHERE state = 'open' GROUP BY kind) f) AS findings,
+  (SELECT coalesce(json_object_agg(account, extract(epoch FROM now() - ended_at)), '{}') FROM orphan_sweeps) AS sweep_ages,
+  (SELECT coalesce(json_agg(json_build_object('account', account, 'currency', currency,
+     'minor', (sums->>'provider')::bigint - (sums->>'recorded')::bigint)), '[]')
+     FROM orphan_sweeps, jsonb_each(totals) AS t(currency, sums)) AS total_differences,
   (SELECT count(*) FROM order_operations
      WHERE settled_at IS NULL AND (broken >= $2 OR CASE WHEN jsonb_typeof(facts->'budget'->'used') = 'number'
        THEN (facts->'budget'->'used')::numeric >= $2 END)) AS repeated_failures,
@@ -39,6 +45,9 @@ export async function collectStatistics(database: Database): Promise<Statistics>
     money_at_stake: Counts;
     stale_progress: Counts;
     accounts: Counts;
+    findings: Counts;
+    sweep_ages: Counts;
+    total_differences: Statistics['total_differences'];
     repeated_failures: string;
     oldest_due_seconds: string | null;
   }>(COUNT, [STALE_AFTER_SECONDS, REPEATED_FAILURES]);
@@ -50,6 +59,9 @@ export async function collectStatistics(database: Database): Promise<Statistics>
     money_at_stake: counts(row.money_at_stake),
     stale_progress: counts(row.stale_progress),
     accounts: counts(row.accounts),
+    findings: counts(row.findings),
+    orphan_sweep_age_seconds: counts(row.sweep_ages),
+    total_differences: row.total_differences,
     repeated_failures: Number(row.repeated_failures),
     oldest_due_seconds: Number(row.oldest_due_seconds ?? 0),
   };

@@ -1,0 +1,178 @@
+/**
+ * The two-sided sweep: what each account holds is listed page by page and compared with what we recorded. Lists only make
+ * suspicious; a look at the one payment decides. It moves no money.
+ */
+import { compare } from '../findings/compare.js';
+import {
+  afterPage,
+  listedBy,
+  PACES,
+  roundOf,
+  type Pace,
+  type Progress,
+  type Round,
+  type SweepClaim,
+} from '../findings/rounds.js';
+import type { Failure } from '../operation/failure.js';
+import { OperationId } from '../operation/spec.js';
+import type { PaymentPage, PaymentProvider } from '../payment/port.js';
+import type { PageEntry } from '../store/orphan-sweep-store.js';
+import { lookAt } from './look.js';
+import { lookForMissing } from './missing.js';
+import { FOR_SWEEP, type OrphanDependencies } from './ports.js';
+
+/** For each pace and tick: 2,000 payments every ten minutes, in some seconds, while orders go on beside it. */
+const PAGES_PER_TICK = 20;
+/** While the account's requests are metered, orders need them more. */
+const PAGES_WHEN_LIMITED = 1;
+/** Each is one to four requests. */
+const LOOKS_PER_TICK = 20;
+
+export class OrphanSweep {
+  readonly #deps: OrphanDependencies;
+  #running: Promise<void> | null = null;
+  #draining = false;
+  #isRegistered = false;
+
+  constructor(deps: OrphanDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Begins a sweep, unless one is under way here. Resolves at once: the queue does not wait for a provider. */
+  tick(): Promise<void> {
+    if (this.#running !== null || this.#draining) return Promise.resolve();
+    this.#running = this.sweep()
+      .catch((error: unknown) =>
+        this.#deps.log.warn(
+          { error: String(error) },
+          'the two-sided sweep was broken off; a later tick goes on',
+        ),
+      )
+      .finally(() => (this.#running = null));
+    return Promise.resolve();
+  }
+
+  /** Begins no more, and waits for the call that is under way. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    await this.#running;
+  }
+
+  /** One tick over all accounts that are due. Safe to repeat: what another process holds or has just done is left alone. */
+  async sweep(): Promise<void> {
+    const { sweeps, names, worker, lease_ms, interval_ms } = this.#deps;
+    if (!this.#isRegistered) await sweeps.register(names, interval_ms / 2);
+    this.#isRegistered = true;
+    const claims = await sweeps.claim(names, worker, lease_ms);
+    const ends = await Promise.allSettled(claims.map((claim) => this.#sweepAccount(claim)));
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #sweepAccount(claim: SweepClaim): Promise<void> {
+    const { accounts, sweeps, interval_ms } = this.#deps;
+    const provider = accounts.provider(claim.account);
+    if (provider === undefined || (await accounts.admit(claim.account, FOR_SWEEP)) !== null) {
+      return sweeps.release(claim, interval_ms / 2);
+    }
+    const listed = await this.#list(claim, provider);
+    const looked = listed.goesOn && (await this.#look(claim, provider));
+    if (looked) await lookForMissing(claim, provider, this.#deps);
+    // Ticks do not come to the millisecond, so the next one counts as early only well before its time.
+    await sweeps.release(claim, listed.isBehind ? 0 : interval_ms / 2);
+  }
+
+  async #list(claim: SweepClaim, provider: PaymentProvider): Promise<{ goesOn: boolean; isBehind: boolean }> {
+    let { progress } = claim;
+    for (const pace of PACES) {
+      for (let pages = 0, most = PAGES_PER_TICK; pages < most; pages += 1) {
+        const round = roundOf(pace, progress, claim.now, this.#deps.pacing);
+        // A round that ends leaves the next one to another tick.
+        if (round === null || (pages > 0 && progress[pace] === null)) break;
+        const next = this.#draining ? null : await this.#page(claim, provider, progress, pace, round);
+        if (next === null) return { goesOn: false, isBehind: true };
+        progress = next.progress;
+        if (next.limited) most = PAGES_WHEN_LIMITED;
+      }
+    }
+    return { goesOn: true, isBehind: PACES.some((pace) => progress[pace] !== null) };
+  }
+
+  /** One page: listed, compared with its records, written. Null: not now. */
+  async #page(
+    claim: SweepClaim,
+    provider: PaymentProvider,
+    progress: Progress,
+    pace: Pace,
+    round: Round,
+  ): Promise<{ progress: Progress; limited: boolean } | null> {
+    const { accounts, sweeps, observer, lease_ms, log } = this.#deps;
+    const { account } = claim;
+    const { created_from, created_to, after } = round;
+    const reading = await provider.list({ created_from, created_to, after });
+    observer.request(account, 'list_payments', reading.kind);
+    if (reading.kind !== 'present') {
+      const failure = reading.kind === 'unknown' ? await this.#failed(account, reading.failure) : null;
+      log.warn({ account, code: failure?.code ?? 'absent' }, 'the provider’s payments could not be listed');
+      return null;
+    }
+    await accounts.answered(account);
+    const page = reading.value;
+    if (page.unreadable.length > 0) {
+      log.warn(
+        { account, payments: page.unreadable },
+        'payments that this version cannot read are not compared',
+      );
+    }
+    const entry = await this.#compared(claim, progress, pace, round, page);
+    const leave = await sweeps.page(claim, lease_ms, entry);
+    return leave?.free === true ? { progress: entry.progress, limited: leave.limited } : null;
+  }
+
+  async #compared(
+    { account, now }: SweepClaim,
+    progress: Progress,
+    pace: Pace,
+    round: Round,
+    page: PaymentPage,
+  ): Promise<PageEntry> {
+    const { findings, exclusive, grace_ms } = this.#deps;
+    const references = page.payments.map(({ payment }) => payment.reference);
+    const named = page.payments.map(({ payment }) => payment.operation_id).filter(couldBeOurs);
+    const records = await findings.matching(account, references, named);
+    const rules = { account, exclusive: exclusive.has(account), grace_ms };
+    const { drafts, totals } = compare(page.payments, records, rules);
+    const walked = afterPage(round, { last: page.last, payments: references.length, totals });
+    const begun: Progress =
+      pace === 'lookback' && progress.lookback === null
+        ? { ...progress, lookback_began_at: now.toISOString() }
+        : progress;
+    const ended = !page.has_more;
+    return {
+      progress: {
+        ...begun,
+        [pace]: ended ? null : walked,
+        ...(ended && pace === 'recent' && { listed_until: listedBy(walked) }),
+      },
+      recent_ended: ended && pace === 'recent',
+      lookback_totals: ended && pace === 'lookback' ? walked.totals : null,
+      suspicions: drafts,
+      references,
+    };
+  }
+
+  /** Works off what is due for a look. False: the account does not answer, or this process is stopping. */
+  async #look(claim: SweepClaim, provider: PaymentProvider): Promise<boolean> {
+    for (const due of await this.#deps.findings.due(claim.account, LOOKS_PER_TICK)) {
+      if (this.#draining || !(await lookAt(due, claim, provider, this.#deps))) return false;
+    }
+    return true;
+  }
+
+  #failed(account: string, failure: Failure): Promise<Failure> {
+    return this.#deps.accounts.failed(account, FOR_SWEEP, failure);
+  }
+}
+
+/** An id that no operation can have is one of another system. */
+const couldBeOurs = (id: string | null): id is string => id !== null && OperationId.safeParse(id).success;

@@ -1,0 +1,411 @@
+/** Findings, and the operations that they could be about. Every write of the sweep names the claim that it belongs to. */
+import type { Outcome, Parameters } from '../operation/attempt.js';
+import type {
+  Draft,
+  Evidence,
+  FindingCommand,
+  FindingKind,
+  FindingState,
+  RecordedSide,
+} from '../findings/finding.js';
+import type { SweepClaim } from '../findings/rounds.js';
+import type { Database } from './database.js';
+import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
+import { toAttempt, toRecord } from './mapping.js';
+import { storable } from './entry.js';
+import type { JournalAttempt, OperationRecord } from './record.js';
+import { NOT_FOUND } from '../operation/failure.js';
+
+/** As people see it; suspicions are not shown. Times RFC 3339. */
+export interface Finding {
+  readonly finding_id: string;
+  readonly kind: FindingKind;
+  readonly account: string;
+  readonly state: FindingState;
+  readonly provider_reference: string;
+  readonly operation_id: string | null;
+  readonly amount: number;
+  readonly currency: string;
+  readonly message: string;
+  readonly evidence: Evidence;
+  readonly suggested: FindingCommand;
+  readonly first_seen_at: string;
+  readonly last_seen_at: string;
+  readonly resolved_at: string | null;
+}
+
+export interface FindingFilter {
+  readonly kind?: FindingKind;
+  readonly account?: string;
+  readonly state?: FindingState;
+  /** Opaque, from a former page. */
+  readonly cursor?: string;
+  readonly limit: number;
+}
+
+/** A payment that is to be looked at, with what only its list told. */
+export interface DueLook {
+  readonly reference: string;
+  readonly created_at: string | null;
+  readonly terms: Parameters | null;
+}
+
+/** An operation whose own payment could not be read by its id, in an account whose identity is known. */
+export interface MissingCandidate {
+  readonly operation: OperationRecord;
+  readonly reference: string;
+  /** When its creation was sent, and answered. */
+  readonly created_from: string;
+  readonly created_to: string;
+  readonly identity: string;
+  readonly livemode: boolean | null;
+}
+
+export interface Settled {
+  readonly finding_id: string;
+  readonly kind: FindingKind;
+  readonly state: 'suspected' | FindingState;
+  /** It became a finding with this look. */
+  readonly opened: boolean;
+}
+
+/** As json_to_recordset takes it. */
+export const toDraftInput = (draft: Draft): Record<string, unknown> => ({
+  kind: draft.kind,
+  reference: draft.reference,
+  operation_id: draft.operation_id,
+  amount: draft.amount,
+  currency: draft.currency,
+  message: draft.message,
+  evidence: draft.evidence,
+  suggested: draft.suggested,
+  ripe_at: draft.ripe_at,
+  waits: draft.waits_for !== null,
+  waits_for_operation: draft.waits_for?.operation_id ?? null,
+  observed_at: draft.waits_for?.observed_at ?? null,
+  payment_created_at: draft.created_at,
+  payment_terms: draft.terms,
+});
+
+/** Every operation that has one of the payments, was told to adopt it, or is named by one: an index each. */
+const MATCHING = {
+  name: 'matching',
+  text: `
+SELECT o.* FROM order_operations o WHERE o.id IN (
+  SELECT id FROM order_operations WHERE account = $1 AND provider_reference = ANY ($2::text[])
+  UNION SELECT id FROM order_operations WHERE account = $1 AND spec->'payment'->>'reference' = ANY ($2::text[])
+  UNION SELECT id FROM order_operations WHERE operation_id = ANY ($3::text[])
+)`,
+};
+
+const CREATES = `
+SELECT o.operation_id AS of, a.* FROM operation_attempts a JOIN order_operations o ON o.id = a.operation
+WHERE o.operation_id = ANY ($1::text[]) AND a.step = 'create_payment' ORDER BY a.attempt_id`;
+
+const DUE = `
+SELECT reference, max(payment_created_at) AS payment_created_at, 
+  (array_agg(payment_terms) FILTER (WHERE payment_terms IS NOT NULL))[1] AS payment_terms
+FROM findings WHERE account = $1 AND check_at <= now() GROUP BY reference ORDER BY min(check_at) LIMIT $2`;
+
+/**
+ * What one look at one payment came to.
+ *
+ *   judged    open at once; or when the record was read since it was suspected, and the same still does not fit
+ *   written   one row for each kind; evidence and amounts as last seen
+ *   gone      what the look does not show any more: resolved, or forgotten where it was only suspected
+ *   woken     the record is read anew, which most often settles it
+ */
+const SETTLE = `
+WITH held AS (
+  UPDATE orphan_sweeps SET lease_expires_at = now() + make_interval(secs => $4::float8 / 1000)
+  WHERE account = $1 AND fencing_token = $2::bigint AND lease_expires_at > now()
+  RETURNING account
+), judged AS (
+  SELECT i.*, held.account, f.state AS before, f.amount IS DISTINCT FROM i.amount AS moved,
+    CASE
+      WHEN i.ripe_at > now() THEN 'suspected'
+      WHEN NOT i.waits OR f.state = 'open' THEN 'open'
+      WHEN f.state = 'suspected' AND f.amount = i.amount AND i.observed_at > f.suspected_at THEN 'open'
+      ELSE 'suspected' END AS state
+  FROM held, json_to_recordset($6::json) AS i(kind text, reference text, operation_id text, amount bigint, currency text,
+    message text, evidence jsonb, suggested text, ripe_at timestamptz, waits boolean, waits_for_operation text,
+    observed_at timestamptz, payment_created_at timestamptz, payment_terms jsonb)
+  LEFT JOIN findings f ON f.account = $1 AND f.reference = i.reference AND f.kind = i.kind
+), written AS (
+  INSERT INTO findings (account, kind, reference, operation_id, state, amount, currency, message, evidence, suggested,
+    payment_created_at, payment_terms, suspected_at, opened_at, first_seen_at, last_seen_at, check_at)
+  SELECT account, kind, reference, operation_id, state, amount, currency, message, evidence, suggested, payment_created_at,
+    payment_terms, now(), CASE WHEN state = 'open' THEN now() END, now(), now(),
+    greatest(ripe_at, now() + make_interval(secs => CASE state WHEN 'open' THEN $5::float8 ELSE $7::float8 END / 1000))
+  FROM judged
+  ON CONFLICT (account, reference, kind) DO UPDATE SET
+    operation_id = excluded.operation_id, state = excluded.state, amount = excluded.amount, currency = excluded.currency,
+    message = excluded.message, evidence = excluded.evidence, suggested = excluded.suggested,
+    suspected_at = CASE WHEN findings.state = 'resolved' OR findings.amount <> excluded.amount THEN now()
+      ELSE findings.suspected_at END,
+    opened_at = CASE WHEN excluded.state = 'open' AND findings.state <> 'open' THEN now() ELSE findings.opened_at END,
+    last_seen_at = now(), resolved_at = NULL,
+    check_at = CASE excluded.state WHEN 'open' THEN now() + greatest(make_interval(secs => $5::float8 / 1000),
+      (now() - findings.first_seen_at) / 10) ELSE excluded.check_at END
+  RETURNING finding_id::text, kind, state
+), resolved AS (
+  UPDATE findings f SET state = 'resolved', resolved_at = now(), check_at = NULL
+  FROM held
+  WHERE f.account = held.account AND f.reference = $3 AND f.state <> 'resolved' AND f.opened_at IS NOT NULL
+    AND f.kind NOT IN (SELECT kind FROM judged)
+), forgotten AS (
+  DELETE FROM findings f USING held
+  WHERE f.account = held.account AND f.reference = $3 AND f.opened_at IS NULL AND f.kind NOT IN (SELECT kind FROM judged)
+), woken AS (
+  UPDATE order_operations SET wake = wake + 1, next_attempt_at = now()
+  WHERE id IN (
+    SELECT o.id FROM order_operations o JOIN judged ON o.operation_id = judged.waits_for_operation
+    WHERE judged.state = 'suspected' AND judged.ripe_at <= now()
+    -- Whoever holds the row up need not hold up this: it is asked for again with the next look.
+    FOR UPDATE OF o SKIP LOCKED
+  )
+)
+SELECT w.finding_id, w.kind, w.state, w.state = 'open' AND j.before IS DISTINCT FROM 'open' AS opened
+FROM written w JOIN judged j USING (kind)`;
+
+/**
+ * The next records by their id, of all accounts: an index for those whose payment is not found would make every write of
+ * a pass dearer. Only payments of our own creation come out: when another was made is not known, so no list can show that
+ * it is not there. One that was found missing is looked at again like any finding.
+ */
+const MISSING_CANDIDATES = `
+WITH slice AS MATERIALIZED (
+  SELECT o.id, o.account, o.facts->'failure'->>'code' AS code FROM order_operations o
+  WHERE o.id > (SELECT records_until FROM orphan_sweeps WHERE account = $1) ORDER BY o.id LIMIT $6
+), moved AS (
+  UPDATE orphan_sweeps
+  SET records_until = (SELECT CASE WHEN count(*) < $6 THEN 0 ELSE max(id) END FROM slice)
+  WHERE account = $1 AND fencing_token = $2::bigint AND lease_expires_at > now()
+  RETURNING account
+)
+SELECT o.*, c.started_at, c.completed_at, p.identity, p.livemode
+FROM moved JOIN slice USING (account) JOIN order_operations o ON o.id = slice.id
+  JOIN provider_accounts p ON p.account = o.account, LATERAL (
+  SELECT a.started_at, a.completed_at FROM operation_attempts a
+  WHERE a.operation = o.id AND a.step = 'create_payment' AND a.shown->'payment'->>'reference' = o.provider_reference
+    AND (a.shown->'payment'->'livemode' = 'null' OR p.livemode IS NULL
+      OR (a.shown->'payment'->>'livemode')::boolean = p.livemode)
+  ORDER BY a.attempt_id DESC LIMIT 1
+) c
+WHERE slice.code = $3 AND p.identity IS NOT NULL AND c.completed_at < now() - make_interval(secs => $4::float8 / 1000)
+  AND NOT EXISTS (SELECT 1 FROM findings f WHERE f.account = o.account AND f.reference = o.provider_reference
+    AND f.kind = 'payment_missing' AND f.check_at > now())
+ORDER BY o.id LIMIT $5`;
+
+/** Records that one tick walks past: some ten milliseconds, and a million of them within days. */
+const RECORDS_PER_TICK = 2_000;
+
+/** A look that shows nothing new is repeated after a tenth of the finding's age. */
+const POSTPONE = `
+UPDATE findings f SET check_at = now() + greatest(make_interval(secs => $4::float8 / 1000), (now() - f.first_seen_at) / 10)
+FROM orphan_sweeps s
+WHERE f.account = $1 AND s.account = $1 AND s.fencing_token = $2::bigint AND s.lease_expires_at > now()
+  AND f.reference = $3 AND f.state <> 'resolved'`;
+
+/**
+ * The intent to cancel a stray, before the call. Refused when the claim is over, the finding is gone, or an operation
+ * has or wants this payment meanwhile.
+ */
+const BEGIN_CANCEL = `
+INSERT INTO finding_attempts (finding_id, step, target, ordinal, effect_key, parameters, worker, started_at)
+SELECT f.finding_id, 'cancel_payment', $4, $5, $6, $7::json, s.lease_holder, clock_timestamp()
+FROM findings f JOIN orphan_sweeps s USING (account)
+WHERE f.finding_id = $3::bigint AND f.kind = 'stray_unconfirmed' AND f.state = 'open' AND f.account = $1
+  AND s.fencing_token = $2::bigint AND s.lease_expires_at > now()
+  AND NOT EXISTS (SELECT 1 FROM order_operations o WHERE o.account = f.account AND o.provider_reference = f.reference)
+  AND NOT EXISTS (SELECT 1 FROM order_operations o WHERE o.account = f.account AND o.spec->'payment'->>'reference' = f.reference)
+RETURNING attempt_id::text`;
+
+const COMPLETE_CANCEL = `
+UPDATE finding_attempts SET completed_at = clock_timestamp(), outcome = $2, key_spent = $3, failure = $4::jsonb, request_id = $5
+WHERE attempt_id = $1::bigint AND completed_at IS NULL`;
+
+const LIST = `
+SELECT finding_id::text, kind, account, state, reference AS provider_reference, operation_id, amount, currency, message,
+  evidence, suggested, first_seen_at, last_seen_at, resolved_at
+FROM findings
+WHERE state <> 'suspected' AND ($1::text IS NULL OR kind = $1) AND ($2::text IS NULL OR account = $2)
+  AND ($3::text IS NULL OR state = $3) AND ($4::bigint IS NULL OR finding_id < $4)
+ORDER BY finding_id DESC LIMIT $5`;
+
+export class FindingStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** `creates` of each is null: see withCreates. */
+  async matching(
+    account: string,
+    references: readonly string[],
+    operationIds: readonly string[],
+  ): Promise<RecordedSide[]> {
+    if (references.length === 0) return [];
+    const rows = await this.#database.query<OrderOperationRow>(MATCHING, [account, references, operationIds]);
+    return rows.map((row) => {
+      const record = toRecord(row);
+      return { operation: record, task: record.task, creates: null };
+    });
+  }
+
+  /** The same operations with their tries to create a payment. */
+  async withCreates(sides: readonly RecordedSide[]): Promise<RecordedSide[]> {
+    if (sides.length === 0) return [];
+    const rows = await this.#database.query<OperationAttemptRow & { of: string }>(CREATES, [
+      sides.map(({ operation }) => operation.operation_id),
+    ]);
+    return sides.map((side) => ({
+      ...side,
+      creates: rows.filter(({ of }) => of === side.operation.operation_id).map(toAttempt),
+    }));
+  }
+
+  /** Walks on over the records: operations that may be without their payment, not younger than `graceMs`. */
+  async missingCandidates(claim: SweepClaim, graceMs: number, most: number): Promise<MissingCandidate[]> {
+    const rows = await this.#database.query<
+      OrderOperationRow & {
+        provider_reference: string;
+        started_at: Date;
+        completed_at: Date;
+        identity: string;
+        livemode: boolean | null;
+      }
+    >(MISSING_CANDIDATES, [claim.account, claim.fencing_token, NOT_FOUND, graceMs, most, RECORDS_PER_TICK]);
+    return rows.map((row) => ({
+      operation: toRecord(row),
+      reference: row.provider_reference,
+      created_from: row.started_at.toISOString(),
+      created_to: row.completed_at.toISOString(),
+      identity: row.identity,
+      livemode: row.livemode,
+    }));
+  }
+
+  /** Payments whose findings and suspicions are due for a look, the longest waiting first. */
+  async due(account: string, most: number): Promise<DueLook[]> {
+    const rows = await this.#database.query<{
+      reference: string;
+      payment_created_at: Date | null;
+      payment_terms: Parameters | null;
+    }>(DUE, [account, most]);
+    return rows.map((row) => ({
+      reference: row.reference,
+      created_at: row.payment_created_at?.toISOString() ?? null,
+      terms: row.payment_terms,
+    }));
+  }
+
+  /** Writes what a look at one payment showed: everything that is to be said of it now. Nothing is written once the claim is over. */
+  async settle(
+    claim: SweepClaim,
+    reference: string,
+    drafts: readonly Draft[],
+    pace: { readonly lease_ms: number; readonly interval_ms: number; readonly second_look_ms: number },
+  ): Promise<Settled[]> {
+    return this.#database.query<Settled>(SETTLE, [
+      claim.account,
+      claim.fencing_token,
+      reference,
+      pace.lease_ms,
+      pace.interval_ms,
+      storable(drafts.map(toDraftInput)),
+      pace.second_look_ms,
+    ]);
+  }
+
+  /** The payment could not be seen: what is known of it stays, and is looked at later. */
+  async postpone(claim: SweepClaim, reference: string, intervalMs: number): Promise<void> {
+    await this.#database.query(POSTPONE, [claim.account, claim.fencing_token, reference, intervalMs]);
+  }
+
+  async cancels(findingId: string): Promise<JournalAttempt[]> {
+    const rows = await this.#database.query<OperationAttemptRow>(
+      'SELECT * FROM finding_attempts WHERE finding_id = $1::bigint ORDER BY attempt_id',
+      [findingId],
+    );
+    return rows.map((row) =>
+      toAttempt({ ...row, generation: 0, fencing_token: '0', shown: null, resolution: null }),
+    );
+  }
+
+  /** The attempt that was recorded, or null: it must not be sent. */
+  async beginCancel(
+    claim: SweepClaim,
+    findingId: string,
+    intent: {
+      readonly target: string;
+      readonly ordinal: number;
+      readonly effect_key: string;
+      readonly parameters: Parameters;
+    },
+  ): Promise<string | null> {
+    const [row] = await this.#database.query<{ attempt_id: string }>(BEGIN_CANCEL, [
+      claim.account,
+      claim.fencing_token,
+      findingId,
+      intent.target,
+      intent.ordinal,
+      intent.effect_key,
+      JSON.stringify(intent.parameters),
+    ]);
+    return row?.attempt_id ?? null;
+  }
+
+  async completeCancel(attemptId: string, outcome: Outcome): Promise<void> {
+    const failure = 'failure' in outcome ? outcome.failure : null;
+    await this.#database.query(COMPLETE_CANCEL, [
+      attemptId,
+      outcome.kind,
+      outcome.key_spent ?? false,
+      failure === null ? null : storable(failure),
+      outcome.request_id ?? failure?.request_id ?? null,
+    ]);
+  }
+
+  /** Newest first. A cursor that was not given out by us is refused by `null`. */
+  async list(filter: FindingFilter): Promise<{ items: Finding[]; next_cursor: string | null } | null> {
+    const before = filter.cursor === undefined ? null : readCursor(filter.cursor);
+    if (filter.cursor !== undefined && before === null) return null;
+    const rows = await this.#database.query<FindingRow>(LIST, [
+      filter.kind ?? null,
+      filter.account ?? null,
+      filter.state ?? null,
+      before,
+      filter.limit + 1,
+    ]);
+    const page = rows.slice(0, filter.limit);
+    const last = page.at(-1);
+    return {
+      items: page.map(toFinding),
+      next_cursor: rows.length > filter.limit && last !== undefined ? writeCursor(last.finding_id) : null,
+    };
+  }
+}
+
+interface FindingRow extends Omit<Finding, 'amount' | 'first_seen_at' | 'last_seen_at' | 'resolved_at'> {
+  readonly amount: string;
+  readonly first_seen_at: Date;
+  readonly last_seen_at: Date;
+  readonly resolved_at: Date | null;
+}
+
+const toFinding = (row: FindingRow): Finding => ({
+  ...row,
+  amount: Number(row.amount),
+  first_seen_at: row.first_seen_at.toISOString(),
+  last_seen_at: row.last_seen_at.toISOString(),
+  resolved_at: row.resolved_at?.toISOString() ?? null,
+});
+
+const writeCursor = (id: string): string => Buffer.from(`f:${id}`).toString('base64url');
+
+function readCursor(cursor: string): string | null {
+  const match = /^f:([0-9]{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8'));
+  return match?.[1] ?? null;
+}
