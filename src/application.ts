@@ -10,7 +10,8 @@ import { amountProblem } from './payment/stripe/money.js';
 import type { PaymentProvider } from './payment/port.js';
 import { StripeProvider } from './payment/stripe/stripe-provider.js';
 import type { QueueBackend } from './queue/backend.js';
-import { ClockWork } from './queue/clock-work.js';
+import { OrphanSweep } from './orphans/orphan-sweep.js';
+import { ClockWork, SWEEP } from './queue/clock-work.js';
 import { QueueBell } from './queue/queue-bell.js';
 import type { Bell } from './reconciler/bell.js';
 import { Accounts } from './reconciler/accounts.js';
@@ -21,6 +22,8 @@ import { Sweep } from './reconciler/sweep.js';
 import { AccountStore } from './store/account-store.js';
 import { Database } from './store/database.js';
 import { EventInbox } from './store/event-inbox.js';
+import { FindingStore } from './store/finding-store.js';
+import { OrphanSweepStore } from './store/orphan-sweep-store.js';
 import { PassStore } from './store/pass-store.js';
 import { PostgresOperationStore } from './store/postgres-operation-store.js';
 import { RefundBrake } from './store/refund-brake.js';
@@ -74,6 +77,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
         { concurrency: config.WORKER_CONCURRENCY, interval_ms: config.SWEEP_INTERVAL_MS },
       )
     : null;
+  const orphans = worker ? orphanSweepOf(config, database, loop, metrics) : null;
   let draining = false;
   const begin = async (backend: QueueBackend | null): Promise<void> => {
     while (!draining && !(await prepared(config, database, backend, logger))) await pause(START_PAUSE_MS);
@@ -120,16 +124,19 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   const { port } = api.getHttpServer().address() as { port: number };
   logger.info({ port, role: config.ROLE, queue: backend.kind }, 'listening');
 
-  const started = (early ?? begin(backend)).then(() => {
-    if (draining || sweep === null) return;
+  const started = (early ?? begin(backend)).then(async () => {
+    if (draining || sweep === null || orphans === null) return;
     clockWork = new ClockWork({
       backend,
       queue,
-      interval_ms: config.SWEEP_INTERVAL_MS,
-      tick: () => sweep.tick(),
+      schedules: {
+        [SWEEP]: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => sweep.tick() },
+        orphans: { interval_ms: config.ORPHAN_SWEEP_INTERVAL_MS, tick: () => orphans.tick() },
+      },
       clock: systemClock,
       log: logger,
     });
+    await orphans.tick();
   });
 
   return {
@@ -138,7 +145,12 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       draining = true;
       await started;
       // The API answers what it has begun while passes finish their calls; then nobody uses the connections.
-      await Promise.all([api.close(), sweep?.drain(), answerOf(clockWork?.close() ?? Promise.resolve(''))]);
+      await Promise.all([
+        api.close(),
+        sweep?.drain(),
+        orphans?.drain(),
+        answerOf(clockWork?.close() ?? Promise.resolve('')),
+      ]);
       await answerOf(queue.close());
       await backend.close();
       await database.close();
@@ -243,6 +255,38 @@ function brakeOf(config: Config, database: Database): RefundBrake {
   return new RefundBrake(database, limits, new Map(ofAccounts));
 }
 
+/** What is created last is listed again for so long: lists may lag, and most payments get their money within minutes. */
+const OVERLAP_MS = 900_000;
+
+function orphanSweepOf(
+  config: Config,
+  database: Database,
+  loop: LoopDependencies,
+  metrics: Metrics,
+): OrphanSweep {
+  return new OrphanSweep({
+    sweeps: new OrphanSweepStore(database),
+    findings: new FindingStore(database),
+    accounts: loop.accounts,
+    names: [...config.accounts.keys()],
+    exclusive: new Set(config.ORPHAN_EXCLUSIVE_ACCOUNTS),
+    pacing: {
+      lookback_ms: config.ORPHAN_LOOKBACK_HOURS * 3_600_000,
+      lookback_interval_ms: config.ORPHAN_LOOKBACK_INTERVAL_MS,
+      overlap_ms: OVERLAP_MS,
+    },
+    grace_ms: config.ORPHAN_GRACE_MS,
+    interval_ms: config.ORPHAN_SWEEP_INTERVAL_MS,
+    worker: loop.worker,
+    lease_ms: loop.lease_ms,
+    log: loop.log,
+    observer: {
+      request: (account, step, outcome) => metrics.providerRequests.inc({ account, step, outcome }),
+      effect: (step, outcome) => metrics.effects.inc({ step, outcome }),
+    },
+  });
+}
+
 interface Parts {
   readonly database: Database;
   readonly metrics: Metrics;
@@ -263,6 +307,7 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     metrics,
     logger,
     store,
+    findings: new FindingStore(database),
     bell: sweep === null ? queueBell : nearBell(sweep, queueBell, logger),
     planner: new ReadingPlanner(store, loop),
     clientSecrets: new ClientSecretReader(store, loop),

@@ -105,6 +105,23 @@ const Environment = z.object({
   SWEEP_INTERVAL_MS: milliseconds(5_000),
   /** Waiting and settled records; webhooks usually come first. */
   RESYNC_INTERVAL_MS: milliseconds(900_000),
+  /**
+   * How often what the provider holds is compared with what is recorded. One list an interval is some 4,000 reads a month,
+   * and Stripe lets even the smallest account read 10,000.
+   */
+  ORPHAN_SWEEP_INTERVAL_MS: milliseconds(600_000),
+  /** Payments change after they were made: 30 days hold a late capture, a voucher, most refunds and bank debits. */
+  ORPHAN_LOOKBACK_HOURS: z.coerce.number().int().min(1).max(8_760).default(720),
+  /** From one slow round through that time to the next; a large shop's takes hours, and the next one just follows. */
+  ORPHAN_LOOKBACK_INTERVAL_MS: milliseconds(21_600_000),
+  /** A front end makes its payment minutes before its order; within an hour both should be here. */
+  ORPHAN_GRACE_MS: milliseconds(3_600_000, 0),
+  /** Comma-separated. On other accounts a shop may sell elsewhere, too, so only payments with our mark concern us. */
+  ORPHAN_EXCLUSIVE_ACCOUNTS: z
+    .string()
+    .transform((text) => listed(text))
+    .pipe(z.array(Account))
+    .default([]),
   /** With the default backoff eight failures take about two minutes on average: beyond that a person should know. */
   RETRY_LIMIT: z.coerce.number().int().min(1).max(1000).default(8),
   BACKOFF_BASE_MS: milliseconds(1_000),
@@ -173,7 +190,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       ? [`LEASE_MS: must be at least 2 × PROVIDER_TIMEOUT_MS + ${LEASE_MARGIN_MS}`]
       : [];
   if (keyless.length + short.length > 0) throw configurationError([...keyless, ...short]);
-  return { ...parsed.data, LEASE_MS, accounts: accountsOf(parsed.data) };
+  const accounts = accountsOf(parsed.data);
+  const strangers = parsed.data.ORPHAN_EXCLUSIVE_ACCOUNTS.filter((name) => !accounts.has(name));
+  if (strangers.length > 0)
+    throw configurationError(
+      strangers.map((name) => `ORPHAN_EXCLUSIVE_ACCOUNTS: there is no account "${name}"`),
+    );
+  return { ...parsed.data, LEASE_MS, accounts };
 }
 
 /** The account of the STRIPE_… variables, and those of the file. */

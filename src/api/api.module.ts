@@ -1,6 +1,7 @@
 /** The wiring of the API, on one screen. */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { ApiDependencies, FullDependencies } from './dependencies.js';
+import { FindingsController } from './findings/findings.controller.js';
 import { ActionsController } from './operations/actions.controller.js';
 import { CustomerController } from './operations/customer.controller.js';
 import { JournalController } from './operations/journal.controller.js';
@@ -15,6 +16,7 @@ import {
   BELL,
   CLIENT_SECRETS,
   CLOCK,
+  FINDINGS,
   INBOX,
   LOGGER,
   METRICS,
@@ -35,6 +37,7 @@ const forProbes = (dependencies: ApiDependencies): Provider[] => [
 
 const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(STORE, dependencies.store),
+  value(FINDINGS, dependencies.findings),
   value(BELL, dependencies.bell),
   value(PLANNER, dependencies.planner),
   value(CLIENT_SECRETS, dependencies.clientSecrets),
@@ -62,6 +65,7 @@ export class ApiModule {
         ActionsController,
         CustomerController,
         JournalController,
+        FindingsController,
         WebhooksController,
       ],
       providers: [...forProbes(dependencies), ...forOperations(dependencies)],

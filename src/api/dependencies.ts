@@ -5,6 +5,7 @@ import type { Policy } from '../operation/operation.js';
 import type { Bell } from '../reconciler/bell.js';
 import type { ClientSecrets } from '../reconciler/client-secret.js';
 import type { Planner } from '../reconciler/plan.js';
+import type { FindingStore } from '../store/finding-store.js';
 import type { EventInbox } from '../store/event-inbox.js';
 import type { OperationStore } from '../store/operation-store.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -33,6 +34,7 @@ export interface FullDependencies {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly store: OperationStore;
+  readonly findings: Pick<FindingStore, 'list'>;
   readonly bell: Bell;
   readonly planner: Planner;
   readonly clientSecrets: ClientSecrets;

@@ -3,6 +3,7 @@ export const READINESS = Symbol('Readiness');
 export const METRICS = Symbol('Metrics');
 export const LOGGER = Symbol('Logger');
 export const STORE = Symbol('OperationStore');
+export const FINDINGS = Symbol('findings');
 export const BELL = Symbol('Bell');
 export const PLANNER = Symbol('Planner');
 export const CLIENT_SECRETS = Symbol('ClientSecrets');

@@ -1,21 +1,26 @@
-/** The regular sweep: ticked by a job scheduler once per cluster, or by a local timer while those ticks stay away. */
+/** What is done regularly: ticked by job schedulers once per cluster, or by local timers while those ticks stay away. */
 import type { Clock } from '../clock.js';
 import type { Log } from '../reconciler/log.js';
 import { within } from '../within.js';
 import type { BellQueue, BellWorker, QueueBackend } from './backend.js';
 
+export interface Schedule {
+  readonly interval_ms: number;
+  /** Begins what is due; does not wait for anything outside. */
+  readonly tick: () => Promise<void>;
+}
+
 export interface ClockWorkOptions {
   readonly backend: QueueBackend;
   readonly queue: BellQueue;
-  readonly interval_ms: number;
-  /** Claims what is due. */
-  readonly tick: () => Promise<void>;
+  /** By id, which is the same everywhere: one schedule a cluster, at the interval that was set last. */
+  readonly schedules: { readonly [SWEEP]: Schedule } & Readonly<Record<string, Schedule>>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The same id everywhere: one schedule a cluster, at the interval that was set last. */
-const SCHEDULE = 'sweep';
+/** A bell asks for this one, too. */
+export const SWEEP = 'sweep';
 
 /** A queue that needs longer is as good as away. */
 const PATIENCE_MS = 1_000;
@@ -25,41 +30,43 @@ const COMPLAINT_INTERVAL_MS = 60_000;
 
 export class ClockWork {
   readonly #options: ClockWorkOptions;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   readonly #worker: BellWorker;
   #complained = -Infinity;
 
   constructor(options: ClockWorkOptions) {
     this.#options = options;
     this.#worker = options.backend.worker(
-      () => options.tick(),
+      ({ name }) => (options.schedules[name] ?? options.schedules[SWEEP]).tick(),
       (error) => this.#complain(error),
     );
-    this.#timer = setInterval(() => void this.#watch(), options.interval_ms);
-    void this.#schedule();
+    this.#timers = Object.entries(options.schedules).map(([id, schedule]) => {
+      void this.#schedule(id, schedule);
+      return setInterval(() => void this.#watch(id, schedule), schedule.interval_ms);
+    });
   }
 
   /** No new ticks; a tick that is under way ends first. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     await this.#worker.close();
   }
 
   /** When nobody in the cluster ticks any more, each process ticks for itself and sets the schedule anew. */
-  async #watch(): Promise<void> {
-    if (await this.#isTicking()) return;
+  async #watch(id: string, schedule: Schedule): Promise<void> {
+    if (await this.#isTicking(id, schedule)) return;
     await Promise.all([
-      this.#options.tick().catch((error: unknown) => this.#complain(error)),
-      this.#schedule(),
+      schedule.tick().catch((error: unknown) => this.#complain(error)),
+      this.#schedule(id, schedule),
     ]);
   }
 
   /** True while the schedule is there and its next tick is not overdue by two intervals. */
-  async #isTicking(): Promise<boolean> {
-    const { queue, interval_ms, clock } = this.#options;
+  async #isTicking(id: string, { interval_ms }: Schedule): Promise<boolean> {
+    const { queue, clock } = this.#options;
     try {
-      const schedule = await within(PATIENCE_MS, queue.getJobScheduler(SCHEDULE));
-      const overdue = clock.now().getTime() - (schedule?.next ?? -Infinity);
+      const scheduler = await within(PATIENCE_MS, queue.getJobScheduler(id));
+      const overdue = clock.now().getTime() - (scheduler?.next ?? -Infinity);
       return overdue < 2 * interval_ms;
     } catch (error) {
       this.#complain(error);
@@ -67,13 +74,10 @@ export class ClockWork {
     }
   }
 
-  async #schedule(): Promise<void> {
-    const { queue, interval_ms } = this.#options;
+  async #schedule(id: string, { interval_ms }: Schedule): Promise<void> {
+    const { queue } = this.#options;
     try {
-      await within(
-        PATIENCE_MS,
-        queue.upsertJobScheduler(SCHEDULE, { every: interval_ms }, { name: SCHEDULE }),
-      );
+      await within(PATIENCE_MS, queue.upsertJobScheduler(id, { every: interval_ms }, { name: id }));
     } catch (error) {
       this.#complain(error);
     }

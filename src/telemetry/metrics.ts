@@ -66,6 +66,19 @@ export class Metrics {
     'Money of operations that need a person, in minor units',
     ['currency'],
   );
+  private readonly findings = this.gauge('order_findings', 'Open findings of the two-sided sweep, by kind', [
+    'kind',
+  ]);
+  private readonly orphanSweepAge = this.gauge(
+    'order_orphan_sweep_age_seconds',
+    'Since the recent payments of an account were last compared with the record',
+    ['account'],
+  );
+  private readonly totalDifference = this.gauge(
+    'order_provider_total_difference_minor',
+    'What the provider holds for our orders minus what is recorded, in minor units, over the lookback window',
+    ['account', 'currency'],
+  );
   private collecting: Promise<void> | null = null;
 
   /** `collect` counts the stored operations; without it only what this process did is shown. */
@@ -94,6 +107,9 @@ export class Metrics {
       this.staleProgress,
       this.moneyAtStake,
       this.accountState,
+      this.findings,
+      this.orphanSweepAge,
+      this.totalDifference,
     ];
     const single = [this.oldestDue, this.repeatedFailures];
     try {
@@ -104,6 +120,11 @@ export class Metrics {
       setAll(this.staleProgress, 'phase', statistics.stale_progress);
       setAll(this.accountState, 'account', statistics.accounts);
       setAll(this.moneyAtStake, 'currency', statistics.money_at_stake);
+      setAll(this.findings, 'kind', statistics.findings);
+      setAll(this.orphanSweepAge, 'account', statistics.orphan_sweep_age_seconds);
+      for (const { account, currency, minor } of statistics.total_differences) {
+        this.totalDifference.set({ account, currency }, minor);
+      }
       this.oldestDue.set(statistics.oldest_due_seconds);
       this.repeatedFailures.set(statistics.repeated_failures);
     } catch {

@@ -13,4 +13,14 @@ export interface Statistics {
   readonly repeated_failures: number;
   /** Money of operations that need a person, by currency, in minor units. */
   readonly money_at_stake: ReadonlyMap<string, number>;
+  /** Open findings of the two-sided sweep, by kind. */
+  readonly findings: ReadonlyMap<string, number>;
+  /** Since the recent payments of an account were last compared to the end, by account. */
+  readonly orphan_sweep_age_seconds: ReadonlyMap<string, number>;
+  /** What the provider holds for our orders minus what is recorded, in minor units, as of the last slow round. */
+  readonly total_differences: readonly {
+    readonly account: string;
+    readonly currency: string;
+    readonly minor: number;
+  }[];
 }

@@ -5,6 +5,7 @@ import { createApi } from '../../src/api/create-api.js';
 import { systemClock } from '../../src/clock.js';
 import { Database } from '../../src/store/database.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
+import { FindingStore } from '../../src/store/finding-store.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -24,6 +25,7 @@ async function serve(database: Database): Promise<Served> {
   const app = await createApi({
     role: 'full',
     store: new PostgresOperationStore(database),
+    findings: new FindingStore(database),
     bell: { ring: () => undefined },
     planner: { plan: () => Promise.reject(new Error('secret detail of the planner')) },
     clientSecrets: { read: () => Promise.reject(new Error('secret detail of the provider')) },

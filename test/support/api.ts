@@ -7,6 +7,7 @@ import { Problem } from '../../src/api/schemas/problem.js';
 import { systemClock } from '../../src/clock.js';
 import { nextStatus } from '../../src/operation/next-status.js';
 import type { Facts, Status } from '../../src/operation/operation.js';
+import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
@@ -47,6 +48,7 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
   const app = await createApi({
     role: 'full',
     store,
+    findings: new FindingStore(db.database),
     bell: { ring: () => void (rings += 1) },
     planner: { plan: () => Promise.resolve(null) },
     clientSecrets: { read: () => Promise.resolve(null) },

@@ -13,8 +13,9 @@ export interface Schedule {
 }
 
 export interface QueueView {
-  schedules(): Promise<Schedule[]>;
-  /** Jobs that wait for their time: the next tick of each schedule. */
+  /** Of the sweep, or of whatever is named; all are made by the same code. */
+  schedules(name?: string): Promise<Schedule[]>;
+  /** Jobs that wait for their time: the next tick of the sweep. */
   delayed(): Promise<number>;
   /** Keys in Redis; rows in Postgres, without the stream of events, which is bounded by itself and one key in Redis. */
   size(): Promise<number>;
@@ -40,7 +41,7 @@ const TABLES = [
   'scheduler',
 ];
 
-type View = Pick<Queue, 'getJobSchedulers' | 'getJobCounts' | 'waitUntilReady' | 'close'>;
+type View = Pick<Queue, 'getJobSchedulers' | 'getDelayed' | 'waitUntilReady' | 'close'>;
 
 function open(backend: Backend, url: string): View {
   const { Queue: InPostgres } = withBackend(createPostgresBackend);
@@ -68,15 +69,17 @@ export function queueView(backend: Backend, url: string): QueueView {
   };
   const store = backend === 'redis' ? inRedis(url) : inPostgres(url);
   return {
-    async schedules() {
+    async schedules(name = 'sweep') {
       const found = await (await queue()).getJobSchedulers();
-      return found.map(({ key, every, iterationCount }) => ({
-        id: key,
-        every: Number(every),
-        ticks: iterationCount ?? 0,
-      }));
+      return found
+        .filter(({ key }) => key === name)
+        .map(({ key, every, iterationCount }) => ({
+          id: key,
+          every: Number(every),
+          ticks: iterationCount ?? 0,
+        }));
     },
-    delayed: async () => (await (await queue()).getJobCounts('delayed'))['delayed'] ?? 0,
+    delayed: async () => (await (await queue()).getDelayed()).filter((job) => job.name === 'sweep').length,
     ...store,
     async close() {
       await opened?.close();

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/clock.js';
 import { ClientSecretReader } from '../../src/reconciler/client-secret-reader.js';
 import { ReadingPlanner } from '../../src/reconciler/planner.js';
 import type { LoopDependencies } from '../../src/reconciler/ports.js';
+import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -62,6 +63,7 @@ export async function aShop(): Promise<Shop> {
   const app: NestFastifyApplication = await createApi({
     role: 'full',
     store: world.store,
+    findings: new FindingStore(world.db.database),
     bell: { ring: () => undefined },
     planner: new ReadingPlanner(world.store, worker),
     clientSecrets: new ClientSecretReader(world.store, worker),

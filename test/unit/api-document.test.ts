@@ -33,6 +33,7 @@ let document: Document;
 beforeAll(async () => {
   // Nothing of it is used: no request reaches a handler.
   const nothing = {} as FullDependencies['store'] &
+    FullDependencies['findings'] &
     FullDependencies['bell'] &
     FullDependencies['planner'] &
     FullDependencies['clientSecrets'] &
@@ -40,6 +41,7 @@ beforeAll(async () => {
   app = await createApi({
     role: 'full',
     store: nothing,
+    findings: nothing,
     bell: nothing,
     planner: nothing,
     clientSecrets: nothing,
@@ -78,6 +80,7 @@ describe('the OpenAPI document', () => {
       'get /livez',
       'get /metrics',
       'get /readyz',
+      'get /v1/findings',
       'get /v1/operations',
       'get /v1/operations/{operation_id}',
       'get /v1/operations/{operation_id}/attempts',

@@ -11,6 +11,9 @@ const STATISTICS: Statistics = {
   accounts: new Map([['default', 2]]),
   repeated_failures: 7,
   money_at_stake: new Map([['EUR', 12_900]]),
+  findings: new Map([['orphan_payment', 2]]),
+  orphan_sweep_age_seconds: new Map([['default', 61]]),
+  total_differences: [{ account: 'default', currency: 'EUR', minor: -500 }],
 };
 
 describe('metrics', () => {
@@ -38,6 +41,9 @@ describe('metrics', () => {
     expect(text).toContain('order_stale_progress{phase="cancelling"} 2');
     expect(text).toContain('order_repeated_failures 7');
     expect(text).toContain('order_money_at_stake_minor{currency="EUR"} 12900');
+    expect(text).toContain('order_findings{kind="orphan_payment"} 2');
+    expect(text).toContain('order_orphan_sweep_age_seconds{account="default"} 61');
+    expect(text).toContain('order_provider_total_difference_minor{account="default",currency="EUR"} -500');
     expect(text).toContain('process_cpu_seconds_total');
   });
 

@@ -117,6 +117,7 @@ export type ReadQuery = z.infer<typeof ReadQuery>;
 
 const PAGE = 50;
 const LARGEST_PAGE = 200;
+export const PageSize = digits(LARGEST_PAGE, 1, 'items').default(PAGE);
 export const ListQuery = z.strictObject({
   phase: z.enum(PHASES).exactOptional(),
   reason: z
@@ -131,6 +132,6 @@ export const ListQuery = z.strictObject({
   order_id: Spec.shape.order_id.exactOptional(),
   account: Account.exactOptional(),
   cursor: printable(512).exactOptional().describe('`next_cursor` of the page before'),
-  limit: digits(LARGEST_PAGE, 1, 'items').default(PAGE),
+  limit: PageSize,
 });
 export type ListQuery = z.infer<typeof ListQuery>;

@@ -1,0 +1,49 @@
+/** The two-sided sweep as deployed: ticked through the queue, on both of its backends, shown by the API and the metrics. */
+import { afterEach, expect, test } from '@jest/globals';
+import { asRedis } from '../support/private-servers.js';
+import { aProduct, Client, SUPPORT_KEY, until, type Product } from '../support/product.js';
+import { queueView, type Backend } from '../support/queue-view.js';
+
+let product: Product | undefined;
+afterEach(() => product?.stop());
+
+test.each<Backend>(['redis', 'postgres'])(
+  'a payment without its order, with the queue in %s',
+  async (backend) => {
+    product = await aProduct({
+      ...(backend === 'redis' ? {} : { REDIS_URL: '' }),
+      ORPHAN_SWEEP_INTERVAL_MS: '400',
+      ORPHAN_GRACE_MS: '0',
+    });
+    const url = backend === 'redis' ? (product.environment['REDIS_URL'] ?? '') : product.db.url;
+    if (backend === 'redis') await asRedis(url, (redis) => redis.flushdb());
+    const [process] = await Promise.all([product.start('all'), product.start('worker')]);
+    const { id } = await product.control.dashboard('create_stray', {
+      amount: 10_000,
+      currency: 'eur',
+      metadata: { operation_id: 'ord-lost' },
+      payment_method: 'pm_card_visa',
+    });
+    const desk = new Client(process, SUPPORT_KEY);
+    const [finding] = await until(async () => {
+      const { items } = (await desk.call('GET', '/v1/findings')).body;
+      return items.length > 0 && items;
+    }, 'the finding');
+    expect(finding).toMatchObject({
+      kind: 'orphan_payment',
+      provider_reference: id,
+      operation_id: 'ord-lost',
+    });
+    const metrics = await (await fetch(`${process.url}/metrics`)).text();
+    expect(metrics).toContain('order_findings{kind="orphan_payment"} 1');
+    expect(metrics).toMatch(/order_orphan_sweep_age_seconds\{account="default"\} [0-9.]+\n/);
+    expect(metrics).toContain('order_provider_total_difference_minor{account="default",currency="EUR"}');
+    const view = queueView(backend, url);
+    try {
+      expect(await view.schedules('orphans')).toMatchObject([{ id: 'orphans', every: 400 }]);
+    } finally {
+      await view.close();
+    }
+  },
+  120_000,
+);
