@@ -8,6 +8,7 @@ import {
   type Resolution,
 } from './attempt.js';
 import { isLasting, NOT_FOUND, spendsBudget, type Failure } from './failure.js';
+import { withDrift } from './drift.js';
 import { isOutdated, updateTarget } from './next-step.js';
 import type { Budget, Facts, InventoryFacts, Operation, PaymentFacts, RefundFact } from './operation.js';
 import type { Observation, PaymentReading, RefundReading, ReservationReading } from './observation.js';
@@ -37,6 +38,7 @@ export function absorbObservation(operation: Operation, observation: Observation
   if (inventory.kind === 'absent') facts = { ...facts, inventory: withoutReservation(facts.inventory, at) };
 
   facts = withProgress(operation, facts);
+  facts = withDrift(operation, withLate(operation, facts, at), at);
 
   facts = withReadFailure(operation, facts, 'observe_payment', paymentFailure(operation, observation));
   facts = withReadFailure(
@@ -46,6 +48,20 @@ export function absorbObservation(operation: Operation, observation: Observation
     inventory.kind === 'unknown' ? inventory.failure : null,
   );
   return { facts: settleUnresolved(facts, reference, operation), provider_reference: reference };
+}
+
+/** As a rejected order leaves its payment. */
+const CLOSED: ReadonlySet<PaymentFacts['state']> = new Set(['none', 'canceled']);
+
+/**
+ * The order was told to be rejected, or was about to be: its payment is canceled, its stock given back or on its way. Money that
+ * arrives after that has nothing to buy. Money and stock alone do not show what was told, so it is noted here.
+ */
+function withLate({ status, facts: before, provider_reference }: Operation, facts: Facts, at: string): Facts {
+  const gone = before.inventory.state === 'released' || before.unresolved?.step === 'release_inventory';
+  const closed = status.phase === 'rejected' || (gone && before.payment.state === 'canceled');
+  const isLate = closed && provider_reference !== null && !CLOSED.has(facts.payment.state);
+  return isLate && facts.late === undefined ? { ...facts, late: at } : facts;
 }
 
 /** The hour of the money-out brake has moved on: whether it has room now is asked before the refund is sent. */
@@ -268,7 +284,7 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
     authorized: reading.authorized,
     captured: reading.captured,
     disputed: reading.disputed,
-    lost: reading.lost ?? 0,
+    ...disputesAfter(before, reading),
     capture_before: reading.capture_before,
     next_action: reading.next_action,
     last_error: reading.last_error,
@@ -285,6 +301,17 @@ function withPayment(operation: Operation, facts: Facts, reading: PaymentReading
     refunds:
       reading.refunds === null ? facts.refunds : listedRefunds(operation, facts.refunds, reading.refunds),
   };
+}
+
+/** An answer to a write shows that there was a dispute and not how it stands: then what was listed stays. */
+function disputesAfter(
+  before: PaymentFacts,
+  reading: PaymentReading,
+): Pick<PaymentFacts, 'disputes' | 'lost'> {
+  const { disputes, lost = 0, disputed } = reading;
+  if (disputes !== undefined) return { disputes, lost };
+  if (!disputed || before.disputes === undefined) return { lost };
+  return { disputes: before.disputes, lost: before.lost };
 }
 
 /** The last confirmation that a reading proves to have been answered, whatever became of its own answer. */

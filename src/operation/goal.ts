@@ -52,6 +52,10 @@ export function authorizationLapsed(operation: Operation): boolean {
   return state === 'canceled' && canceled_because !== null && LAPSED.has(canceled_because);
 }
 
+/** The reservation that the order needs was released, by whomever. */
+const isStockGone = ({ wish, facts }: Operation, policy: Policy): boolean =>
+  policy.inventory && wish.spec.lines.length > 0 && facts.inventory.state === 'released';
+
 /** Money is here or on its way, so that neither a deadline nor missing stock may overrule it unseen. */
 const MONEY_MAY_BE_HERE: ReadonlySet<PaymentState> = new Set(['processing', 'captured', 'unknown']);
 
@@ -62,13 +66,17 @@ const MONEY_MAY_BE_HERE: ReadonlySet<PaymentState> = new Set(['processing', 'cap
 export function goalOf(operation: Operation, now: Date, policy: Policy): Goal {
   const { wish, facts } = operation;
   if (wish.cancellation !== null) return { kind: 'clear', why: 'Cancelling' };
-  const moneyMayBeHere = MONEY_MAY_BE_HERE.has(facts.payment.state);
+  const late = facts.late !== undefined;
+  const moneyMayBeHere = !late && MONEY_MAY_BE_HERE.has(facts.payment.state);
   if (facts.inventory.refused_generation === operation.generation && !moneyMayBeHere) {
     return { kind: 'clear', why: 'OutOfStock' };
   }
   const unpaid = !moneyMayBeHere && facts.payment.state !== 'authorized' && !authorizationLapsed(operation);
-  if (unpaid && now.getTime() >= paymentDeadline(operation, policy)) {
+  if ((unpaid || late) && now.getTime() >= paymentDeadline(operation, policy)) {
     return { kind: 'clear', why: 'PaymentDeadlinePassed' };
   }
+  // Given away by the warehouse: under our key it gives nothing a second time.
+  if (late || (isStockGone(operation, policy) && !moneyMayBeHere))
+    return { kind: 'clear', why: 'OutOfStock' };
   return { kind: wish.spec.desired === 'authorized' ? 'authorize' : 'fulfil' };
 }

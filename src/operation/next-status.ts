@@ -1,7 +1,9 @@
 /** Bookkeeping: what a reader sees, derived from wish and facts wherever either is written. Pure and total. */
+import { standingDispute, withdrawn } from './dispute.js';
+import { differences } from './drift.js';
 import type { FailureClass } from './failure.js';
 import { deadlineOf, expiryWarning, goalOf, type Goal } from './goal.js';
-import { ALL_SEEN, clearInventory, clearPayment, nextStep, unfulfilled } from './next-step.js';
+import { ALL_SEEN, clearInventory, clearPayment, isReached, nextStep, unfulfilled } from './next-step.js';
 import { REASONS, type Reason } from './reason.js';
 import type { Condition, Finalizer, FinalizerName, Operation, Phase, Policy, Status } from './operation.js';
 import { allRefunds, isOpen } from './refund.js';
@@ -45,6 +47,8 @@ export function nextStatus(
     conditions: [
       ...conditionsOf(operation, reason, decision, at, evaluated),
       ...expiryOf(operation, goal, decision, at, evaluated),
+      ...disputeOf(operation, at, evaluated),
+      ...driftOf(operation, decision, at, evaluated),
     ],
     finalizers: finalizersOf(operation, at, policy),
     cancelled_at: cancelled ? (before.cancelled_at ?? at) : null,
@@ -64,9 +68,11 @@ function phaseOf(operation: Operation, goal: Goal, decision: Decision, policy: P
   if (goal.kind === 'clear') {
     // That more went back than was wanted is for a person, and makes it no less clear.
     const tooMuch = decision.kind === 'person' && decision.reason === 'RefundedTwice';
-    const clean = decision.kind === 'agreed' || (tooMuch && clearPayment(operation) === null);
+    const clean = isReached(decision) || (tooMuch && clearPayment(operation) === null);
     if (goal.why === 'Cancelling') return clean ? 'cancelled' : 'cancelling';
     if (clean) return 'rejected';
+    // Closed once, and money came after all: it is given back.
+    if (operation.facts.late !== undefined) return 'cancelling';
   }
   const { facts } = operation;
   const doubt = facts.unresolved?.step;
@@ -195,6 +201,25 @@ function expiryOf(
   return [
     condition('AuthorizationExpiring', 'True', 'AuthorizationExpiring', message, operation, at, evaluated),
   ];
+}
+
+const DISPUTE_REASON = { open: 'DisputeOpen', inquiry: 'DisputeInquiry', lost: 'DisputeLost' } as const;
+
+function disputeOf(operation: Operation, at: string, evaluated: number): Condition[] {
+  const { facts } = operation;
+  const standing = standingDispute(facts.payment);
+  if (standing === null) return [];
+  const reason = DISPUTE_REASON[standing];
+  const message = `${REASONS[reason].meaning} Withdrawn: ${withdrawn(facts.payment)}, lost: ${facts.payment.lost} (minor units).`;
+  return [condition('Disputed', 'True', reason, message, operation, at, evaluated)];
+}
+
+/** Only while something is missing: what others did and nobody has to answer is told by the timeline. */
+function driftOf(operation: Operation, decision: Decision, at: string, evaluated: number): Condition[] {
+  const { drift } = operation.facts;
+  if (drift?.generation !== operation.generation || decision.kind === 'agreed') return [];
+  const message = `It was as wanted, and is not since ${drift.since}: ${differences(drift).join(', ')}.`;
+  return [condition('Drifted', 'True', 'Drifted', message, operation, at, evaluated)];
 }
 
 function condition(

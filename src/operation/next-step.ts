@@ -9,7 +9,7 @@ import {
   type Policy,
   type Wish,
 } from './operation.js';
-import { isGivenBackByOthers } from './refund.js';
+import { givenTwice, isGivenBackByOthers } from './refund.js';
 import { giveBack, openRefunds, refundedTwice, sendRefund } from './refund-step.js';
 import { sameLines, type Spec } from './spec.js';
 import { AGREED, isInventoryStep, person, step, wait, type Decision, type Step } from './step.js';
@@ -41,8 +41,21 @@ export function nextStep(operation: Operation, seen: Seen, now: Date, policy: Po
   const goal = goalOf(operation, now, policy);
   const next =
     goal.kind === 'clear' ? clear(operation, seen, policy) : forward(operation, goal, seen, policy);
-  return next.kind === 'step' ? permitted(operation, next, policy) : next;
+  if (next.kind === 'step') return permitted(operation, next, policy);
+  return next.kind === 'agreed' ? (disputedAfterRefund(operation) ?? next) : next;
 }
+
+/** Nothing is to be done, and somebody has to know: the bank may give, or gave, to the customer once more. Or null. */
+function disputedAfterRefund({ facts }: Operation): Decision | null {
+  const twice = givenTwice(facts);
+  return twice > 0
+    ? person('DisputedAfterRefund', `${twice} (minor units) was refunded, and is charged back as well.`)
+    : null;
+}
+
+/** It is as wanted; what a person is told of stands beside it and keeps nothing open. */
+export const isReached = (decision: Decision): boolean =>
+  decision.kind === 'agreed' || (decision.kind === 'person' && decision.reason === 'DisputedAfterRefund');
 
 /** What is said of a payment that a caller named, and that was never seen: nothing shows that it exists. Or null. */
 function neverFound({ facts, wish, provider_reference }: Operation): string | null {
@@ -186,6 +199,10 @@ function reserve(operation: Operation, seen: Seen, policy: Policy): Decision | n
       : person('StockMismatch', 'The warehouse has committed other goods than are wanted.');
   }
   if (inventory.state === 'reserved' && asWanted) return null;
+  // Under money that is on its way or here; without any this order is given up, see goalOf.
+  if (inventory.state === 'released') {
+    return person('StockLostAfterPayment', 'The warehouse has given the stock away that is paid for.');
+  }
   // Without money this order is given up, see goalOf.
   if (inventory.refused_generation === operation.generation) {
     return person('StockLostAfterPayment', 'The warehouse cannot deliver what is wanted now.');

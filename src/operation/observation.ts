@@ -48,6 +48,8 @@ export interface PaymentReading {
   readonly refunds: readonly RefundReading[] | null;
   /** A dispute stands against refunds now: open, lost, or won without the provider allowing refunds again. */
   readonly disputed: boolean;
+  /** All of this payment, whatever became of them; absent where they were not or could not be read. */
+  readonly disputes?: readonly DisputeReading[];
   /** Taken back for good by lost disputes; absent where there was none. */
   readonly lost?: number;
   /** RFC 3339; until when an authorization can be captured. */
@@ -62,6 +64,18 @@ export interface PaymentReading {
   /** `metadata.operation_id`, null when the payment does not carry one. */
   readonly operation_id: string | null;
   readonly livemode: boolean | null;
+}
+
+/**
+ * `inquiry`: the bank asks, and no money has moved. `open`: the money is withdrawn until it is decided. `won`: it is back, or
+ * was never taken. `lost`: it is gone for good.
+ */
+export type DisputeState = 'inquiry' | 'open' | 'won' | 'lost';
+
+export interface DisputeReading {
+  readonly reference: string;
+  readonly amount: number;
+  readonly state: DisputeState;
 }
 
 /** What the customer must do. The address may carry a secret, for the customer's browser only. */

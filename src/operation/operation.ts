@@ -1,7 +1,8 @@
 /** The record of one order: what is wanted (spec), what was seen (facts), and what follows from both. */
 import type { Failure } from './failure.js';
 import type { Attempt, StepName } from './attempt.js';
-import type { InventoryState, NextAction, PaymentState, RefundState } from './observation.js';
+import type { Drift } from './drift.js';
+import type { DisputeReading, InventoryState, NextAction, PaymentState, RefundState } from './observation.js';
 import type { Reason } from './reason.js';
 import type { Line, Spec } from './spec.js';
 import type { Reader } from './step.js';
@@ -46,6 +47,10 @@ export interface Facts {
   readonly refunds: readonly RefundFact[];
   /** The money-out brake of the account holds a refund back; leave is asked for again at the first look after `until`. */
   readonly braked?: { readonly until: string; readonly message: string };
+  /** What others changed after it had been as wanted, until it is so again; see drift.ts. */
+  readonly drift?: Drift;
+  /** Since when the payment of a rejected order is not as it was closed: what arrives by it goes back. */
+  readonly late?: string;
   /** A step whose effect may or may not have happened; null when a reading or an answer has settled it. */
   readonly unresolved: { readonly step: StepName; readonly target: string; readonly since: string } | null;
   /** What keeps the operation from converging; null after progress. */
@@ -93,6 +98,8 @@ export interface PaymentFacts {
   readonly authorized: number;
   readonly captured: number;
   readonly disputed: boolean;
+  /** As they were last listed; absent while none was seen. */
+  readonly disputes?: readonly DisputeReading[];
   /** Taken back for good by lost disputes. */
   readonly lost: number;
   readonly capture_before: string | null;
@@ -153,10 +160,11 @@ export interface Finalizer {
 }
 
 /**
- * Synced: what is recorded is what is. Ready: what is, is what is wanted. AuthorizationExpiring: a warning, there only
- * while it holds.
+ * Synced: what is recorded is what is. Ready: what is, is what is wanted. The others are there only while they hold:
+ * AuthorizationExpiring, a warning; Disputed, an inquiry, a chargeback or a lost one; Drifted, it was as wanted, the wish is
+ * the same, and others made it differ.
  */
-export const CONDITION_TYPES = ['Synced', 'Ready', 'AuthorizationExpiring'] as const;
+export const CONDITION_TYPES = ['Synced', 'Ready', 'AuthorizationExpiring', 'Disputed', 'Drifted'] as const;
 export interface Condition {
   readonly type: (typeof CONDITION_TYPES)[number];
   readonly status: 'True' | 'False' | 'Unknown';

@@ -18,6 +18,7 @@ export const REASONS = {
   CommittingStock: { meaning: 'The money is captured; the reserved stock is being committed.' },
   Fulfilled: { meaning: 'Money and stock are as wanted, observed at the provider and in the warehouse.' },
   Refunding: { meaning: 'A wanted refund is not yet final at the provider.' },
+  Drifted: { meaning: 'It was as wanted, and was changed by others; the wish is the same.' },
   Observed: { meaning: 'The last reading succeeded and is recorded.' },
   // Waiting for others
   AwaitingProviderReconciliation: {
@@ -32,6 +33,10 @@ export const REASONS = {
   InventoryUnreachable: { meaning: 'The warehouse could not be read; nothing is written until it can be.' },
   StepFailed: { meaning: 'The last try of a step failed; it is tried again after a pause.' },
   DisputeOpen: { meaning: 'The customer disputes the charge; no refund is sent while it may be withdrawn.' },
+  DisputeInquiry: {
+    meaning: 'The bank asks about the charge; no money was taken, and it can still be refunded.',
+  },
+  DisputeLost: { meaning: 'A dispute was lost: the bank gave its amount back to the customer for good.' },
   Paused: { meaning: 'A person paused this operation; it is read but nothing is written.' },
   // Needs the customer
   PaymentDeclined: { meaning: 'The payment was declined; the customer can try again until the deadline.' },
@@ -68,6 +73,12 @@ export const REASONS = {
   RefundBrake: {
     meaning:
       'The account has given back as much within an hour as it may by itself; the refund waits for room.',
+  },
+  DisputedAfterRefund: {
+    meaning: 'Money that was refunded is charged back as well; without an answer to the bank it goes twice.',
+  },
+  NotRefundable: {
+    meaning: 'The dispute is decided, and the provider still lets nothing be refunded on this charge.',
   },
   RefundNotPossible: { meaning: 'Less money is left at the provider than the wanted refund needs.' },
   ProviderRejected: {

@@ -1,4 +1,5 @@
 /** Which refund is missing next, and what refunds wait for. Pure and total. */
+import { areDecided, withdrawn } from './dispute.js';
 import { referenceOf, type Operation } from './operation.js';
 import { brokenRefunds, excessRefunds, heldAtProvider, isOpen, unsentRefunds } from './refund.js';
 import type { Reason } from './reason.js';
@@ -18,13 +19,18 @@ export function sendRefund(operation: Operation): Decision | null {
   if (next.amount > held) {
     return person('RefundNotPossible', `Refund ${next.refund_id} wants ${next.amount}, ${held} is left.`);
   }
+  if (next.amount > held - withdrawn(operation.facts.payment)) return wait('DisputeOpen');
   return createRefund(operation, next.refund_id, next.amount, 'Refunding');
 }
 
 /** Sent refunds that are not final, or failed: what they wait for, or null. */
 export function openRefunds(operation: Operation, reason: Reason): Decision | null {
   const [broken] = brokenRefunds(operation);
-  if (broken !== undefined) {
+  // What has gone back otherwise is owed no more.
+  if (broken !== undefined && heldAtProvider(operation) > 0) {
+    // A dispute that came up makes refunds fail; until it is decided nobody can send another.
+    const barred = barredByDispute(operation);
+    if (barred?.kind === 'wait') return barred;
     return person(
       'RefundFailed',
       `Refund ${broken.refund_id} of ${broken.amount} is ${broken.state} at the provider.`,
@@ -34,8 +40,9 @@ export function openRefunds(operation: Operation, reason: Reason): Decision | nu
 }
 
 function createRefund(operation: Operation, refundId: string, amount: number, reason: Reason): Decision {
-  const { payment, braked } = operation.facts;
-  if (payment.disputed) return wait('DisputeOpen');
+  const { braked } = operation.facts;
+  const barred = barredByDispute(operation);
+  if (barred !== null) return barred;
   if (braked !== undefined) return person('RefundBrake', braked.message);
   return step(reason, {
     name: 'create_refund',
@@ -48,6 +55,14 @@ function createRefund(operation: Operation, refundId: string, amount: number, re
   });
 }
 
+/** Refunding what the bank takes back as well would pay twice. Null: the provider lets the charge be refunded. */
+function barredByDispute({ facts: { payment } }: Operation): Decision | null {
+  if (!payment.disputed) return null;
+  return areDecided(payment)
+    ? person('NotRefundable', 'The dispute is decided, and the provider lets nothing more be refunded.')
+    : wait('DisputeOpen');
+}
+
 /** All money back: the caller's refunds under their own ids as far as they are still possible, then the rest. */
 export function giveBack(operation: Operation): Decision | null {
   const held = heldAtProvider(operation);
@@ -55,15 +70,22 @@ export function giveBack(operation: Operation): Decision | null {
   // Whoever gave it back: nothing is left to send, and only what is on its way can still come to nothing.
   if (held <= 0) return operation.facts.refunds.some(isOpen) ? (twice ?? wait('RefundPending')) : null;
   if (twice !== null) return twice;
-  const next = unsentRefunds(operation).find(({ amount }) => amount <= held);
+  const barred = barredByDispute(operation);
+  if (barred !== null) return barred;
+  // Of what a chargeback has withdrawn the bank decides; the rest goes back now.
+  const undecided = withdrawn(operation.facts.payment);
+  const next = unsentRefunds(operation).find(({ amount }) => amount <= held - undecided);
   if (next !== undefined) return createRefund(operation, next.refund_id, next.amount, 'Refunding');
-  return refundTheRest(operation) ?? openRefunds(operation, 'RefundPending');
+  return (
+    refundTheRest(operation, undecided) ??
+    (undecided > 0 ? wait('DisputeOpen') : openRefunds(operation, 'RefundPending'))
+  );
 }
 
 /** What is owed beyond the caller's own refunds; a refund that failed is left to a person. */
-function refundTheRest(operation: Operation): Decision | null {
+function refundTheRest(operation: Operation, undecided: number): Decision | null {
   const broken = brokenRefunds(operation).reduce((total, refund) => total + refund.amount, 0);
-  const owed = heldAtProvider(operation) - broken;
+  const owed = heldAtProvider(operation) - undecided - broken;
   if (owed <= 0) return null;
   const earlier = operation.facts.refunds.filter((refund) => refund.source === 'cancellation').length;
   return createRefund(

@@ -1,5 +1,6 @@
 /** Sums over refunds: what has gone back, what is on its way, what could still go back. Minor units. */
-import type { Operation, RefundFact } from './operation.js';
+import { withdrawn } from './dispute.js';
+import type { Facts, Operation, RefundFact } from './operation.js';
 import type { RefundState } from './observation.js';
 import type { RefundRequest } from './spec.js';
 
@@ -12,6 +13,9 @@ export const isOpen = (refund: RefundFact): boolean => OPEN.has(refund.state);
 
 const sum = (refunds: readonly { readonly amount: number }[]): number =>
   refunds.reduce((total, refund) => total + refund.amount, 0);
+
+/** What went back or is on its way, by refunds that have not failed, whoever made them. */
+export const givenBack = ({ refunds }: Pick<Facts, 'refunds'>): number => sum(refunds.filter(isGiven));
 
 /** Wanted by the caller and not yet seen at the provider. */
 export function unsentRefunds(operation: Operation): RefundRequest[] {
@@ -39,28 +43,23 @@ export function allRefunds(operation: Operation): RefundFact[] {
 export interface RefundTotals {
   readonly refunded: number;
   readonly pending: number;
-  /** Captured and neither given back nor promised. */
+  /** Captured, neither given back nor promised, and neither lost to a dispute nor withdrawn by one. */
   readonly refundable: number;
 }
 
 export function refundTotals(operation: Operation): RefundTotals {
   const all = allRefunds(operation);
+  const { payment } = operation.facts;
   const refunded = sum(all.filter((refund) => refund.state === 'succeeded'));
   const pending = sum(all.filter(isOpen));
-  return {
-    refunded,
-    pending,
-    refundable: Math.max(
-      0,
-      operation.facts.payment.captured - operation.facts.payment.lost - refunded - pending,
-    ),
-  };
+  const kept = payment.captured - payment.lost - withdrawn(payment);
+  return { refunded, pending, refundable: Math.max(0, kept - refunded - pending) };
 }
 
 /** What we still hold: captured, not lost to a dispute, and not given back by a refund that has not failed. */
 export function heldAtProvider({ facts }: Operation): number {
   const { captured, lost } = facts.payment;
-  return captured - lost - sum(facts.refunds.filter(isGiven));
+  return captured - lost - givenBack(facts);
 }
 
 /** Nothing of what was captured is held any more, though the caller did not ask for all of it to go back. */
@@ -89,10 +88,17 @@ export function excessRefunds({ facts, wish }: Operation): string | null {
     if (same.length > 1)
       return `Refund ${id} exists ${same.length} times (${names}): ${sum(same)} went back.`;
     const asked = sum(wish.spec.refunds.filter(({ refund_id }) => refund_id === id));
-    // A cancellation wants all money back, however it is divided.
-    if (wish.cancellation === null && sum(same) > asked)
+    // A cancellation wants all money back, however it is divided; so does money that came after a rejection.
+    if (wish.cancellation === null && facts.late === undefined && sum(same) > asked)
       return `Refund ${id} (${names}) gave back ${sum(same)}, wanted is ${asked}.`;
   }
   const { captured } = facts.payment;
   return sum(ours) > captured ? `${sum(ours)} went back of ${captured} that was captured.` : null;
+}
+
+/** What refunds gave back and a chargeback takes, or took, once more; 0 when there is none. */
+export function givenTwice(facts: Facts): number {
+  const { payment } = facts;
+  const taken = payment.lost + withdrawn(payment);
+  return taken <= 0 ? 0 : Math.max(0, givenBack(facts) + taken - payment.captured);
 }

@@ -1,6 +1,8 @@
 /** What a pass writes to the timeline. */
 import type { Attempt, Outcome, Resolution } from '../operation/attempt.js';
-import type { Condition, Status } from '../operation/operation.js';
+import { differences } from '../operation/drift.js';
+import type { DisputeReading, PaymentState } from '../operation/observation.js';
+import type { Condition, Operation, Status } from '../operation/operation.js';
 import { REASONS } from '../operation/reason.js';
 import type { Actor, EventDraft } from '../store/record.js';
 
@@ -47,6 +49,53 @@ export function observed(attempt: Attempt, resolution: Resolution): EventDraft {
   };
 }
 
+const MONEY: ReadonlySet<PaymentState> = new Set(['processing', 'authorized', 'captured']);
+
+/** What others did, as a look showed it. */
+export function outside(before: Operation, after: Operation): EventDraft[] {
+  const drafts: EventDraft[] = [];
+  const told = before.status.phase;
+  const { state } = after.facts.payment;
+  const closed = told === 'cancelled' || told === 'rejected';
+  if (closed && MONEY.has(state) && !MONEY.has(before.facts.payment.state)) {
+    drafts.push({
+      type: 'late_money',
+      actor: SYSTEM,
+      message: `The payment is ${state} although the order was ${told}: what arrives is given back.`,
+      data: { state, captured: after.facts.payment.captured, authorized: after.facts.payment.authorized },
+    });
+  }
+  const { drift } = after.facts;
+  if (drift !== undefined && before.facts.drift?.since !== drift.since) {
+    const { wanted, recorded, seen, generation } = drift;
+    drafts.push({
+      type: 'drift_found',
+      actor: SYSTEM,
+      message: `It was as wanted, and others changed it: ${differences(drift).join(', ')}.`,
+      data: { generation, wanted, recorded, seen },
+    });
+  }
+  const known = new Map(before.facts.payment.disputes?.map((dispute) => [dispute.reference, dispute.state]));
+  for (const dispute of after.facts.payment.disputes ?? []) {
+    if (known.get(dispute.reference) !== dispute.state) drafts.push(disputeEvent(dispute));
+  }
+  return drafts;
+}
+
+const DISPUTE_TEXT: Readonly<Record<DisputeReading['state'], string>> = {
+  inquiry: 'is an inquiry of the bank: no money was taken',
+  open: 'is a chargeback: its amount is withdrawn until it is decided',
+  won: 'ended without the money being taken',
+  lost: 'is lost: the bank gave its amount back to the customer',
+};
+
+const disputeEvent = ({ reference, amount, state }: DisputeReading): EventDraft => ({
+  type: `dispute_${state}`,
+  actor: SYSTEM,
+  message: `Dispute ${reference} of ${amount} (minor units) ${DISPUTE_TEXT[state]}.`,
+  data: { reference, amount, state },
+});
+
 /** Differences between two statuses that people follow. */
 export function transitions(before: Status, after: Status): EventDraft[] {
   const drafts: EventDraft[] = [];
@@ -69,6 +118,14 @@ export function transitions(before: Status, after: Status): EventDraft[] {
             data: { reason: after.attention.reason },
           },
     );
+  }
+  const drifted = ({ conditions }: Status): boolean => conditions.some(({ type }) => type === 'Drifted');
+  if (drifted(before) && !drifted(after)) {
+    drafts.push({
+      type: 'drift_resolved',
+      actor: SYSTEM,
+      message: 'It is as wanted again, or wanted otherwise.',
+    });
   }
   const expiring = ({ conditions }: Status): Condition | undefined =>
     conditions.find(({ type }) => type === 'AuthorizationExpiring');

@@ -8,6 +8,7 @@ import {
   takenPayment,
   type Known,
 } from '../operation/absorb.js';
+import { withoutDrift } from '../operation/drift.js';
 import {
   forJournal,
   lostCreates,
@@ -66,19 +67,20 @@ const withKnown = (operation: Operation, known: Known): Operation => ({ ...opera
 export function withObservation(pass: Pass, observation: Observation, now: Date): Pass {
   const known = absorbObservation(pass.operation, observation);
   const operation = withKnown(pass.operation, known);
+  const seen = { ...pass, operation, events: [...pass.events, ...events.outside(pass.operation, operation)] };
   const settled = openAttempts(pass.attempts)
     .map((attempt) => ({
       attempt,
       resolution: resolutionOf(attempt, known.facts, known.provider_reference, operation),
     }))
     .filter((one): one is Resolved => one.resolution !== null);
-  if (settled.length > 0) return withResolved({ ...pass, operation }, settled);
+  if (settled.length > 0) return withResolved(seen, settled);
   // A lost payment was looked for and is not there: see observe.
   const refuted = observation.payment.kind === 'absent' ? lostCreates(pass.attempts, now) : [];
-  if (refuted.length === 0) return { ...pass, operation };
+  if (refuted.length === 0) return seen;
   const facts = { ...operation.facts, unresolved: null };
   return withResolved(
-    { ...pass, operation: { ...operation, facts } },
+    { ...seen, operation: { ...operation, facts } },
     refuted.map((attempt) => ({ attempt, resolution: 'no_effect_observed' })),
   );
 }
@@ -140,9 +142,11 @@ export function withOutcome(pass: Pass, step: Step, attempt: Attempt, outcome: O
 /** The status that follows from what is known now, with the events that tell of its changes. */
 export function withStatus(pass: Pass, now: Date, policy: Policy): Pass {
   const status = nextStatus(pass.operation, now, policy, pass.operation.generation);
+  const agreed = status.conditions.some(({ type, status: holds }) => type === 'Ready' && holds === 'True');
+  const facts = agreed ? withoutDrift(pass.operation.facts) : pass.operation.facts;
   return {
     ...pass,
-    operation: { ...pass.operation, status },
+    operation: { ...pass.operation, facts, status },
     transitions: events.transitions(pass.written.status, status),
   };
 }

@@ -12,7 +12,7 @@ import { wantedCapture } from '../../src/operation/next-step.js';
 import type { Operation, Policy, Wish } from '../../src/operation/operation.js';
 import { patchSpec } from '../../src/operation/patch.js';
 import { ModelledLoop, READS, type Chance, type Crash } from './modelled-loop.js';
-import { FAULTS, METHODS, ModelledWorld } from './modelled-world.js';
+import { FAULTS, isBarred, isUndecided, METHODS, ModelledWorld } from './modelled-world.js';
 import { aSpec, aWish, NOW, POLICY } from './operations.js';
 
 const MINUTE = 60_000;
@@ -31,8 +31,13 @@ export type Ask =
 export type Outside =
   | {
       readonly kind:
-        'approve' | 'refuse' | 'lapse' | 'cancel' | 'dispute' | 'win' | 'lose' | 'refunds_succeed';
+        'approve' | 'refuse' | 'lapse' | 'cancel' | 'escalate' | 'win' | 'lose' | 'refunds_succeed';
     }
+  /** `amount`: of the dispute, at most what was captured. `win_barred`: won, and refunds stay barred; so after `lose_barred`. */
+  | { readonly kind: 'dispute' | 'inquire'; readonly amount: number }
+  | { readonly kind: 'win_barred' | 'lose_barred' }
+  /** A payment that was canceled is paid after all. `lose_stock`: the warehouse gives the reservation away. */
+  | { readonly kind: 'pay_late' | 'lose_stock' }
   | { readonly kind: 'refund_fails' | 'refund_again' | 'ship' | 'sold_out' | 'restocked' }
   | { readonly kind: 'capture' | 'refund'; readonly amount: number };
 
@@ -103,8 +108,10 @@ export const outside: fc.Arbitrary<Outside> = fc.oneof(
         'refuse',
         'lapse',
         'cancel',
-        'dispute',
+        'escalate',
         'win',
+        'win',
+        'lose',
         'lose',
         'refunds_succeed',
         'refunds_succeed',
@@ -120,7 +127,24 @@ export const outside: fc.Arbitrary<Outside> = fc.oneof(
       'restocked' as const,
     ),
   }),
-  fc.record({ kind: fc.constantFrom('capture' as const, 'refund' as const), amount }),
+  fc.record({
+    kind: fc.constantFrom(
+      'win_barred' as const,
+      'lose_barred' as const,
+      'pay_late' as const,
+      'lose_stock' as const,
+    ),
+  }),
+  fc.record({
+    kind: fc.constantFrom(
+      'capture' as const,
+      'refund' as const,
+      'dispute' as const,
+      'dispute' as const,
+      'inquire' as const,
+    ),
+    amount,
+  }),
 );
 const event: fc.Arbitrary<Event> = fc.oneof(
   {
@@ -268,7 +292,10 @@ export function doOutside(world: ModelledWorld, doing: Outside): void {
   if (doing.kind === 'ship') world.shipped ||= world.stock.state === 'committed';
   if (doing.kind === 'sold_out') world.available = 0;
   if (doing.kind === 'restocked') world.available = 10;
+  const held = world.stock.state === 'reserved' || world.stock.state === 'committed';
+  if (doing.kind === 'lose_stock' && held && !world.shipped) world.stock.state = 'released';
   if (doing.kind === 'ship' || doing.kind === 'sold_out' || doing.kind === 'restocked') return;
+  if (doing.kind === 'lose_stock') return;
   if (payment === undefined) return;
   const waits = payment.state === 'processing' || payment.state === 'awaiting_customer';
   switch (doing.kind) {
@@ -293,18 +320,37 @@ export function doOutside(world: ModelledWorld, doing: Outside): void {
       if (payment.state === 'authorized') world.take(payment, Math.min(doing.amount, payment.authorized));
       return;
     case 'refund':
-      if (payment.state === 'captured' && !payment.disputed && world.held() > 0) {
+      if (payment.state === 'captured' && !isBarred(payment) && world.held() > 0) {
         world.refund(payment, Math.min(doing.amount, world.held()), null, null);
       }
       return;
     case 'dispute':
-      if (payment.state === 'captured') payment.disputed = true;
+    case 'inquire':
+      if (payment.state === 'captured' && !isUndecided(payment)) {
+        const lost = payment.disputes.filter(({ state }) => state === 'lost');
+        const left = payment.captured - lost.reduce((sum, dispute) => sum + dispute.amount, 0);
+        const most = Math.min(doing.amount, left);
+        if (most > 0) world.dispute(payment, most, doing.kind === 'dispute' ? 'open' : 'inquiry');
+      }
+      return;
+    case 'escalate':
+      world.escalate(payment);
       return;
     case 'win':
-      payment.disputed = payment.disputed && (payment.lost ?? 0) > 0;
+    case 'win_barred':
+      world.decide(payment, 'won', doing.kind === 'win_barred');
       return;
     case 'lose':
-      if (payment.disputed) payment.lost = payment.captured;
+    case 'lose_barred':
+      world.decide(payment, 'lost', doing.kind === 'lose_barred');
+      return;
+    case 'pay_late':
+      if (payment.state === 'canceled') {
+        payment.canceled_because = null;
+        payment.capture = 'automatic';
+        world.approve(payment);
+        world.bounced += payment.captured;
+      }
       return;
     case 'refunds_succeed':
       for (const refund of payment.refunds) if (refund.state === 'pending') refund.state = 'succeeded';
@@ -312,15 +358,13 @@ export function doOutside(world: ModelledWorld, doing: Outside): void {
     case 'refund_again': {
       // A script that took our metadata over, or an effect of ours that came twice.
       const ours = payment.refunds.find(({ refund_id }) => refund_id !== null);
-      if (ours === undefined || payment.disputed || world.held() <= 0) return;
+      if (ours === undefined || isBarred(payment) || world.held() <= 0) return;
       world.refund(payment, Math.min(ours.amount, world.held()), ours.refund_id, ours.operation_id);
       return;
     }
     case 'refund_fails': {
       const refund = payment.refunds.find(({ state }) => state === 'pending' || state === 'succeeded');
-      if (refund === undefined) return;
-      refund.state = 'failed';
-      world.bounced += refund.amount;
+      if (refund !== undefined) world.bounce(refund);
     }
   }
 }
@@ -333,7 +377,7 @@ function heal(loop: ModelledLoop): void {
   loop.dies(1);
   world.pass(HOUR);
   askFor(loop, { kind: 'resume' });
-  for (const payment of world.payments) if ((payment.lost ?? 0) === 0) payment.disputed = false;
+  for (const payment of world.payments) world.decide(payment, 'won', false);
   loop.wake();
 }
 

@@ -30,7 +30,7 @@ import {
 } from '../../src/reconciler/pass.js';
 import { refundsMatter } from '../../src/reconciler/observe.js';
 import type { JournalAttempt, OperationRecord } from '../../src/store/record.js';
-import type { Fault, ModelledWorld } from './modelled-world.js';
+import { heldOn, isBarred, type Fault, type ModelledWorld } from './modelled-world.js';
 
 export const READS = ['both', 'no_payment', 'no_stock', 'none'] as const;
 export type Reads = (typeof READS)[number];
@@ -93,6 +93,8 @@ export class ModelledLoop {
   #token = 0;
   #wake = 0;
   #claimedWake = 0;
+  /** Others' doings up to this count are recorded. */
+  #seen = 0;
   readonly #working = new Map<number, Work>();
 
   constructor(
@@ -142,6 +144,7 @@ export class ModelledLoop {
     loop.#token = this.#token;
     loop.#wake = this.#wake;
     loop.#claimedWake = this.#claimedWake;
+    loop.#seen = this.#seen;
     return loop;
   }
 
@@ -157,7 +160,7 @@ export class ModelledLoop {
     this.#wake += 1;
     this.look_in_ms = 0;
     this.record = { ...this.record, wish: change.wish, generation, status, resource_version };
-    this.#judge();
+    if (this.#seen === this.world.outside) this.#judge();
     return change;
   }
 
@@ -185,7 +188,7 @@ export class ModelledLoop {
       seen,
       refunds: false,
       steps: 0,
-      outside: this.world.outside,
+      outside: this.#seen,
       next: { kind: 'look' },
     });
   }
@@ -217,6 +220,7 @@ export class ModelledLoop {
         break;
       case 'send': {
         if (chance.crash === 'before_sending') return this.dies(worker);
+        if (work.outside === this.world.outside) this.#weigh(next.attempt);
         // A call is not begun that could outlast the lease, so nobody sends after another has claimed.
         const outcome: Outcome =
           this.#token === work.pass.fencing_token && this.world.now < this.#leaseEnds
@@ -239,6 +243,18 @@ export class ModelledLoop {
         else this.#working.set(worker, after);
       }
     }
+  }
+
+  /** The provider would turn it away; that it is asked at all shows that what was seen is not minded. */
+  #weigh({ parameters, effect_key }: JournalAttempt): void {
+    const step = parameters as unknown as Step;
+    if (step.name !== 'create_refund') return;
+    const payment = this.world.payment(step.reference);
+    if (payment === undefined) return;
+    if (isBarred(payment)) this.violations.push('a refund was sent against a dispute that was seen');
+    // Once begun it is sent as it was begun, or never; the provider takes one of the two.
+    const again = this.attempts.filter((attempt) => attempt.effect_key === effect_key).length > 1;
+    if (!again && step.amount > heldOn(payment)) this.violations.push('more was asked back than was held');
   }
 
   /** A whole pass by a worker of its own. */
@@ -280,7 +296,7 @@ export class ModelledLoop {
       },
       refunds:
         refunds && observation.payment.kind === 'present' && observation.payment.value.refunds !== null,
-      outside: this.world.outside,
+      outside: reads === 'both' ? this.world.outside : work.outside,
       next: { kind: 'decide' },
     };
   }
@@ -438,6 +454,7 @@ export class ModelledLoop {
         (intent !== null || visible(pass.operation) !== visible(pass.written) ? 1 : 0),
     };
     this.record = written;
+    this.#seen = outside;
     // What others did since the look, or wish since the claim, is judged after the next look.
     if (fresh && outside === this.world.outside) {
       this.#judge();

@@ -5,7 +5,13 @@
  */
 import type { Outcome } from '../../src/operation/attempt.js';
 import type { Failure, FailureClass } from '../../src/operation/failure.js';
-import type { PaymentReading, RefundReading, ReservationReading } from '../../src/operation/observation.js';
+import type {
+  DisputeReading,
+  DisputeState,
+  PaymentReading,
+  RefundReading,
+  ReservationReading,
+} from '../../src/operation/observation.js';
 import type { Line } from '../../src/operation/spec.js';
 import {
   isInventoryStep,
@@ -33,8 +39,15 @@ export const METHODS = ['pm_pays', 'pm_declines', 'pm_asks', 'pm_slow', 'pm_unkn
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export type ModelRefund = Mutable<RefundReading>;
-export interface ModelPayment extends Mutable<Omit<PaymentReading, 'refunds'>> {
+export interface ModelDispute extends Mutable<DisputeReading> {
+  /** The provider lets nothing be refunded because of it. */
+  bars: boolean;
+}
+export interface ModelPayment extends Mutable<
+  Omit<PaymentReading, 'refunds' | 'disputes' | 'disputed' | 'lost'>
+> {
   refunds: ModelRefund[];
+  disputes: ModelDispute[];
   /** Its money was held or taken at some time. */
   had_money: boolean;
   created: number;
@@ -61,7 +74,7 @@ export class ModelledWorld {
   releases = 0;
   /** Requests that were carried out or refused; readings are none. */
   requests = 0;
-  /** What came back by refunds that failed after all; nobody could know it before. */
+  /** What came back by refunds that failed after all, or by payments that were canceled; nobody could know it before. */
   bounced = 0;
   /** Doings of others; a status is judged by the world only while this stands still. */
   outside = 0;
@@ -76,7 +89,11 @@ export class ModelledWorld {
     if (this.#late.length > 0) throw new Error('a request is on its way');
     const world = new ModelledWorld(this.now);
     for (const payment of this.payments) {
-      world.payments.push({ ...payment, refunds: payment.refunds.map((refund) => ({ ...refund })) });
+      world.payments.push({
+        ...payment,
+        refunds: payment.refunds.map((refund) => ({ ...refund })),
+        disputes: payment.disputes.map((dispute) => ({ ...dispute })),
+      });
     }
     Object.assign(world.stock, this.stock);
     const { available, shipped, releases, requests, bounced, outside } = this;
@@ -275,7 +292,7 @@ export class ModelledWorld {
         payment.canceled_because = 'requested_by_customer';
         return stands(step, payment);
       case 'create_refund': {
-        if (payment.disputed) return no('rejected', 'rejected', 'charge_disputed', { key_spent: true });
+        if (isBarred(payment)) return no('rejected', 'rejected', 'charge_disputed', { key_spent: true });
         if (state !== 'captured' || step.amount > heldOn(payment)) {
           return no('rejected', 'rejected', 'amount_too_large', { key_spent: true });
         }
@@ -345,7 +362,7 @@ export class ModelledWorld {
       authorized: 0,
       captured: 0,
       refunds: [],
-      disputed: false,
+      disputes: [],
       capture_before: null,
       next_action: null,
       last_error: null,
@@ -386,6 +403,38 @@ export class ModelledWorld {
     payment.canceled_because = 'expired';
   }
 
+  /** A chargeback withdraws at once and stops the refunds that are on their way; an inquiry does neither. */
+  dispute(payment: ModelPayment, amount: number, state: 'inquiry' | 'open'): void {
+    const reference = `du_${payment.disputes.length + 1}`;
+    payment.disputes.push({ reference, amount, state: 'inquiry', bars: false });
+    if (state === 'open') this.escalate(payment);
+  }
+
+  escalate(payment: ModelPayment): void {
+    const dispute = payment.disputes.find(({ state }) => state === 'inquiry');
+    if (dispute === undefined) return;
+    dispute.state = 'open';
+    dispute.bars = true;
+    for (const refund of payment.refunds) {
+      if (refund.state === 'pending') this.bounce(refund);
+    }
+  }
+
+  /** `bars`: the provider lets nothing be refunded afterwards either. */
+  decide(payment: ModelPayment, state: 'won' | 'lost', bars: boolean): void {
+    for (const dispute of payment.disputes) {
+      if (dispute.state === 'inquiry' && state === 'won') dispute.state = 'won';
+      if (dispute.state !== 'open') continue;
+      dispute.state = state;
+      dispute.bars = bars;
+    }
+  }
+
+  bounce(refund: ModelRefund): void {
+    refund.state = 'failed';
+    this.bounced += refund.amount;
+  }
+
   refund(
     payment: ModelPayment,
     amount: number,
@@ -406,17 +455,30 @@ export class ModelledWorld {
   }
 }
 
-const heldOn = (payment: ModelPayment): number =>
+const amountOf = (payment: ModelPayment, state: DisputeState): number =>
+  payment.disputes.filter((one) => one.state === state).reduce((sum, { amount }) => sum + amount, 0);
+export const isBarred = ({ disputes }: ModelPayment): boolean => disputes.some(({ bars }) => bars);
+export const isUndecided = ({ disputes }: ModelPayment): boolean =>
+  disputes.some(({ state }) => state === 'open' || state === 'inquiry');
+
+export const heldOn = (payment: ModelPayment): number =>
   Math.max(
     0,
     payment.captured -
-      (payment.lost ?? 0) -
+      amountOf(payment, 'lost') -
       payment.refunds.filter(given).reduce((sum, { amount }) => sum + amount, 0),
   );
 
 function reading(payment: ModelPayment, refunds: boolean): PaymentReading {
-  const { had_money: _had, created: _created, ...seen } = payment;
-  return { ...seen, refunds: refunds ? payment.refunds.map((refund) => ({ ...refund })) : null };
+  const { had_money: _had, created: _created, disputes, ...seen } = payment;
+  const lost = amountOf(payment, 'lost');
+  return {
+    ...seen,
+    refunds: refunds ? payment.refunds.map((refund) => ({ ...refund })) : null,
+    disputed: isBarred(payment),
+    ...(lost > 0 && { lost }),
+    ...(disputes.length > 0 && { disputes: disputes.map(({ bars: _bars, ...dispute }) => dispute) }),
+  };
 }
 
 /** What an answer that shows the payment as it is says about the step. */

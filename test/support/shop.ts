@@ -13,6 +13,7 @@ import { Metrics } from '../../src/telemetry/metrics.js';
 import { aBody, keyed, pathOf } from './api.js';
 import { clientOf, listen, type Answer, type Client } from './http.js';
 import type { JournalEntry, SandboxControl } from './sandbox-control.js';
+import { signed, WEBHOOK_SECRET } from './webhooks.js';
 import { aWorld, standingClock, TEST_POLICY, type World } from './world.js';
 
 /** A payment as the provider shows it. */
@@ -47,6 +48,10 @@ export interface Shop {
   /** What the front end does with its own key: creates a payment and does not confirm it. */
   checkout(payment?: Record<string, unknown>): Promise<Intent>;
   intent(reference: string): Promise<Intent>;
+  /** The newest event of this type about the order is sent here by the provider; the result as it was answered. */
+  hook(operationId: string, type: string): Promise<string>;
+  /** Types of the timeline, oldest first. */
+  timeline(operationId: string): Promise<string[]>;
   /** Requests of ours that tried to do something at the payment: route, status. */
   requests(reference: string): Promise<JournalEntry[]>;
   stop(): Promise<void>;
@@ -76,7 +81,7 @@ export async function aShop(): Promise<Shop> {
     accounts: ['default'],
     amountProblem: () => null,
     inbox: new EventInbox(world.db.database),
-    webhookSecrets: new Map(),
+    webhookSecrets: new Map([['default', [WEBHOOK_SECRET]]]),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
     metrics: new Metrics(),
     logger: createLogger('debug', { write: (line) => logged.push(line) }),
@@ -143,6 +148,26 @@ export async function aShop(): Promise<Shop> {
         headers: { authorization: `Bearer ${KEY}` },
       });
       return (await response.json()) as Intent;
+    },
+    async hook(operationId, type) {
+      const events = await control.events({ operation_id: operationId, type });
+      const newest = events.sort((a, b) => a.created - b.created).at(-1);
+      if (newest === undefined) throw new Error(`the provider told of no ${type}`);
+      const event = await fetch(`${world.sandbox.url}/v1/events/${newest.id}`, {
+        headers: { authorization: `Bearer ${KEY}` },
+      });
+      const skew = Math.round((clock.now().getTime() - systemClock.now().getTime()) / 1000);
+      const { body, headers } = signed(await event.text(), { skew });
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/webhooks/stripe`, {
+        method: 'POST',
+        headers,
+        body,
+      });
+      return ((await answer.json()) as { result: string }).result;
+    },
+    async timeline(operationId) {
+      const answer = await shop.asSupport('GET', pathOf(operationId, '/events'));
+      return answer.json<{ items: { type: string }[] }>().items.map(({ type }) => type);
     },
     async requests(reference) {
       const journal = await control.journal({ method: 'POST' });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { absorbObservation } from '../../src/operation/absorb.js';
 import { nextStatus } from '../../src/operation/next-status.js';
-import { ALL_SEEN, mismatchOf, nextStep, wantedCapture } from '../../src/operation/next-step.js';
+import { ALL_SEEN, isReached, mismatchOf, nextStep, wantedCapture } from '../../src/operation/next-step.js';
 import { NO_FACTS } from '../../src/operation/operation.js';
 import { heldAtProvider } from '../../src/operation/refund.js';
 import { nextLook } from '../../src/operation/schedule.js';
@@ -136,7 +136,7 @@ const histories: { name: string; reason: string; given: Case }[] = [
       start: { ...usual, lines: 0 },
       events: [
         work(20),
-        meanwhile({ kind: 'dispute' }),
+        meanwhile({ kind: 'dispute', amount: 100 }),
         asks({ kind: 'cancel' }),
         meanwhile({ kind: 'lose' }),
       ],
@@ -244,7 +244,7 @@ describe('any record', () => {
         const decision = nextStep(operation, ALL_SEEN, now, POLICY);
         expect(status.attention !== null).toBe(decision.kind === 'person');
         if (status.phase === 'cancelled' || status.phase === 'rejected')
-          expect([undefined, 'RefundedTwice']).toContain(status.attention?.reason);
+          expect([undefined, 'RefundedTwice', 'DisputedAfterRefund']).toContain(status.attention?.reason);
         if (status.phase === 'cancelled' && status.attention === null) expect(decision.kind).toBe('agreed');
         if (status.phase === 'cancelled') expect(status.finalizers).toEqual([]);
         if (status.phase === 'cancelling') expect(status.cancelled_at).toBeNull();

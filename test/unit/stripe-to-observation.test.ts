@@ -324,6 +324,31 @@ const disputes: { name: string; reason: string; given: readonly object[] | null;
     given: [aDispute({ status: 'in_arbitration', is_charge_refundable: undefined })],
     want: { disputed: true },
   },
+  ...(
+    [
+      ['warning_needs_response', 'inquiry', false],
+      ['warning_under_review', 'inquiry', false],
+      ['warning_closed', 'won', false],
+      ['needs_response', 'open', true],
+      ['under_review', 'open', true],
+      ['appeal_needs_response', 'open', true],
+      ['appeal_under_review', 'open', true],
+      ['in_arbitration', 'open', true],
+      ['won', 'won', false],
+      ['prevented', 'won', false],
+      ['charge_refunded', 'won', false],
+      ['lost', 'lost', false],
+    ] as const
+  ).map(([status, state, bars]) => ({
+    name: status,
+    reason: 'where the server does not say whether refunds are possible, the state does',
+    given: [aDispute({ status, amount: 4000, is_charge_refundable: undefined })],
+    want: {
+      disputed: bars,
+      disputes: [{ reference: 'du_1', amount: 4000, state }],
+      ...(state === 'lost' && { lost: 4000 }),
+    },
+  })),
 ];
 
 const refusals: { name: string; given: unknown }[] = [

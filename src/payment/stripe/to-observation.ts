@@ -2,7 +2,13 @@
  * Stripe's payment in our words: one total mapping. Source: API reference, "The PaymentIntent object" and
  * "The Charge object", and "How PaymentIntents work" for the statuses.
  */
-import type { NextAction, PaymentReading, RefundReading } from '../../operation/observation.js';
+import type {
+  DisputeReading,
+  DisputeState,
+  NextAction,
+  PaymentReading,
+  RefundReading,
+} from '../../operation/observation.js';
 import { describeDecline } from './decline.js';
 import { fromProviderAmount } from './money.js';
 import {
@@ -39,10 +45,12 @@ export function toPaymentReading(payment: WirePayment, seen: Seen): Understood<P
     amount: payment.amount,
     authorized: state === 'authorized' ? capturable(payment, charge) : 0,
     captured: capturedAmount(payment, charge) ?? 0,
-    lost: lostTo(seen.disputes ?? []),
   });
   if (!amounts.ok) return amounts;
-  const { amount, authorized, captured, lost } = amounts.value;
+  const { amount, authorized, captured } = amounts.value;
+  const disputes = seen.disputes === null ? null : disputeReadings(seen.disputes, currency);
+  if (disputes?.ok === false) return disputes;
+  const lost = lostTo(disputes?.value ?? []);
   return {
     ok: true,
     value: {
@@ -58,6 +66,7 @@ export function toPaymentReading(payment: WirePayment, seen: Seen): Understood<P
       captured,
       refunds: seen.refunds,
       disputed: isDisputed(charge, seen.disputes),
+      ...(disputes !== null && disputes.value.length > 0 && { disputes: disputes.value }),
       ...(lost > 0 && { lost }),
       capture_before: state === 'authorized' ? captureBefore(charge) : null,
       next_action: state === 'awaiting_customer' ? nextAction(payment) : null,
@@ -143,12 +152,39 @@ export function capturedAmount(payment: WirePayment, charge: WireCharge | null):
   return payment.amount_received ?? (charge?.captured === true ? charge.amount_captured : null);
 }
 
-/** Disputes that ended without the money being taken. */
-const ENDED_WELL: ReadonlySet<string> = new Set(['won', 'warning_closed', 'prevented']);
+/** Source: API reference, "The dispute object". A word that is not known holds the money until it is. */
+function disputeState(status: string): DisputeState {
+  switch (status) {
+    case 'won':
+    case 'warning_closed':
+    case 'prevented':
+    case 'charge_refunded':
+      return 'won';
+    case 'lost':
+      return 'lost';
+    case 'warning_needs_response':
+    case 'warning_under_review':
+      return 'inquiry';
+    default:
+      return 'open';
+  }
+}
 
+function disputeReadings(disputes: readonly WireDispute[], currency: string): Understood<DisputeReading[]> {
+  const readings: DisputeReading[] = [];
+  for (const { id, amount, status } of disputes) {
+    const exact = inMinorUnits(id, currency, { amount });
+    if (!exact.ok) return exact;
+    readings.push({ reference: id, amount: exact.value.amount, state: disputeState(status) });
+  }
+  return { ok: true, value: readings };
+}
+
+/** The provider's own word comes first: an inquiry can be refunded, some won disputes cannot, and of a lost one the rest may. */
 const blocksRefunds = (dispute: WireDispute): boolean =>
-  // The provider's own word comes first: an inquiry can be refunded, and some won disputes cannot.
-  dispute.is_charge_refundable === null ? !ENDED_WELL.has(dispute.status) : !dispute.is_charge_refundable;
+  dispute.is_charge_refundable === null
+    ? disputeState(dispute.status) === 'open'
+    : !dispute.is_charge_refundable;
 
 /** Whether a refund would now be refused, or would pay the customer twice. `charge.disputed` stays true for ever. */
 function isDisputed(charge: WireCharge | null, disputes: readonly WireDispute[] | null): boolean {
@@ -157,8 +193,8 @@ function isDisputed(charge: WireCharge | null, disputes: readonly WireDispute[] 
   return disputes.some(blocksRefunds);
 }
 
-const lostTo = (disputes: readonly WireDispute[]): number =>
-  disputes.filter((dispute) => dispute.status === 'lost').reduce((sum, dispute) => sum + dispute.amount, 0);
+const lostTo = (disputes: readonly DisputeReading[]): number =>
+  disputes.filter(({ state }) => state === 'lost').reduce((sum, { amount }) => sum + amount, 0);
 
 /** Seconds since 1970 that a four-digit year can hold. */
 const LAST_SECOND = 253_402_300_799;

@@ -7,6 +7,7 @@ import {
   confirmIntent,
   endProcessing,
   failAuthentication,
+  payLate,
 } from '../payments/confirm.js';
 import { closeDispute, escalateDispute, openDispute } from '../payments/disputes.js';
 import { createIntent, voidIntent } from '../payments/intents.js';
@@ -36,6 +37,7 @@ export const dashboardSchema = z.discriminatedUnion('action', [
   action('fail_authentication', payment),
   action('settle_payment', payment),
   action('fail_payment', payment),
+  action('pay_late', { ...payment, payment_method: z.string().optional() }),
   action('expire_authorization', {
     ...payment,
     /** Older versions of the API say automatic. */
@@ -51,7 +53,8 @@ export const dashboardSchema = z.discriminatedUnion('action', [
   }),
   action('escalate_dispute', ofDispute),
   action('win_dispute', { ...ofDispute, refundable: z.boolean().default(true) }),
-  action('lose_dispute', ofDispute),
+  /** refundable: whether the rest of a charge that was disputed in part can be refunded again. */
+  action('lose_dispute', { ...ofDispute, refundable: z.boolean().default(false) }),
   action('close_dispute', ofDispute),
   action('create_stray', {
     amount: z.int().min(1),
@@ -99,6 +102,13 @@ export function act(books: Books, stock: Stock, wanted: DashboardAction): Render
       return renderIntent(endProcessing(books, named(books, wanted), true, PROVIDER));
     case 'fail_payment':
       return renderIntent(endProcessing(books, named(books, wanted), false, PROVIDER));
+    case 'pay_late': {
+      const intent = named(books, wanted, ({ status }) => status === 'canceled');
+      const id = wanted.payment_method ?? intent.paymentMethod?.id ?? 'pm_card_visa';
+      const method = books.paymentMethod(intent.owner, id);
+      if (!method) throw refused(`no payment method ${id}`);
+      return renderIntent(payLate(books, intent, method, PROVIDER));
+    }
     case 'expire_authorization': {
       const intent = named(books, wanted);
       if (intent.status !== 'requires_capture') throw refused(`${intent.id} holds no authorization`);
@@ -115,7 +125,7 @@ export function act(books: Books, stock: Stock, wanted: DashboardAction): Render
     case 'win_dispute':
       return close(books, wanted, 'won', wanted.refundable);
     case 'lose_dispute':
-      return close(books, wanted, 'lost', false);
+      return close(books, wanted, 'lost', wanted.refundable);
     case 'close_dispute':
       return close(books, wanted, 'warning_closed', true);
     case 'create_stray':

@@ -283,3 +283,17 @@ export function endProcessing(books: Books, intent: Intent, paid: boolean, cause
   }
   return intent;
 }
+
+/**
+ * The bank pays what was canceled. No document of a provider allows it, and customers report it all the same: a transfer that
+ * was under way, a cancellation that a bank did not hear of.
+ */
+export function payLate(books: Books, intent: Intent, method: PaymentMethod, cause: Cause): Intent {
+  if (intent.status !== 'canceled') {
+    throw refused(`${intent.id} has a status of ${intent.status}: only a canceled one can be paid late`);
+  }
+  intent.canceledAt = null;
+  intent.cancellationReason = null;
+  intent.paymentMethod = method;
+  return approve(books, intent, method, cause);
+}

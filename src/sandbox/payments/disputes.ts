@@ -63,7 +63,7 @@ export function escalateDispute(books: Books, dispute: Dispute, cause: Cause): D
 
 export type Verdict = 'won' | 'lost' | 'warning_closed';
 
-/** `refundable` says whether a won charge can be refunded again; it happened that it could not. */
+/** `refundable` says whether the charge can be refunded again; of a won one it happened that it could not. */
 export function closeDispute(
   books: Books,
   dispute: Dispute,
@@ -76,7 +76,7 @@ export function closeDispute(
     throw refused(`${dispute.id} has a status of ${dispute.status}: it cannot become ${verdict}`);
   }
   dispute.status = verdict;
-  dispute.refundable = verdict !== 'lost' && refundable;
+  dispute.refundable = refundable;
   if (verdict === 'won') {
     dispute.balanceTransactions.push(transaction(books, dispute, dispute.amount, -DISPUTE_FEE));
     const type = 'charge.dispute.funds_reinstated';

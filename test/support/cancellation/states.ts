@@ -145,10 +145,10 @@ export const STATES = {
     [...CONFIRMED, meanwhile({ kind: 'lapse' }), passes('none')],
     'payment_failed AuthorizationExpired',
   ),
-  disputed: state(usual, [...FULFILLED, meanwhile({ kind: 'dispute' })], 'fulfilled Fulfilled'),
+  disputed: state(usual, [...FULFILLED, meanwhile({ kind: 'dispute', amount: 100 })], 'fulfilled Fulfilled'),
   'dispute lost': state(
     usual,
-    [...FULFILLED, meanwhile({ kind: 'dispute' }), meanwhile({ kind: 'lose' })],
+    [...FULFILLED, meanwhile({ kind: 'dispute', amount: 100 }), meanwhile({ kind: 'lose' })],
     'fulfilled Fulfilled',
   ),
   'goods gone': state(usual, [...FULFILLED, meanwhile({ kind: 'ship' })], 'fulfilled Fulfilled'),

@@ -1,6 +1,7 @@
 /** What happens from an accepted cancellation to its end, as a reader of the record and of its journal would tell it. */
 import { ALL_SEEN, nextStep } from '../../../src/operation/next-step.js';
 import { askFor, doOutside } from '../modelled-history.js';
+import { isUndecided } from '../modelled-world.js';
 import { GOOD_CHANCE, type Chance, type ModelledLoop } from '../modelled-loop.js';
 
 /**
@@ -126,8 +127,8 @@ const OTHERS: readonly { readonly name: string; readonly happens: (loop: Modelle
   {
     name: 'the dispute is won',
     happens: ({ world }) => {
-      const open = world.payments.filter(({ disputed, lost }) => disputed && (lost ?? 0) === 0);
-      for (const payment of open) payment.disputed = false;
+      const open = world.payments.filter(isUndecided);
+      for (const payment of open) world.decide(payment, 'won', false);
       return open.length > 0;
     },
   },

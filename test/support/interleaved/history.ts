@@ -229,7 +229,7 @@ class History {
     const { world } = store;
     world.outside += 1;
     world.pass(HOUR);
-    for (const payment of world.payments) if ((payment.lost ?? 0) === 0) payment.disputed = false;
+    for (const payment of world.payments) world.decide(payment, 'won', false);
     if (store.row.wish.paused !== null) {
       const { row } = store;
       store.row = { ...row, wish: { ...row.wish, paused: null } };
