@@ -1,32 +1,6 @@
 /** Drift: what was as wanted and recorded so, and is seen to differ under the same wish. Pure. */
-import type { InventoryState, PaymentState } from './observation.js';
-import type { Facts, Operation } from './operation.js';
+import type { Drift, Facts, Holdings, Operation } from './operation.js';
 import { givenBack } from './refund.js';
-import type { Spec } from './spec.js';
-
-/** Money and stock at one moment; amounts in minor units. */
-export interface Holdings {
-  readonly payment: PaymentState;
-  readonly authorized: number;
-  readonly captured: number;
-  /** By refunds that have not failed. */
-  readonly refunded: number;
-  readonly disputed: boolean;
-  readonly lost: number;
-  readonly stock: InventoryState;
-}
-
-export interface Drift {
-  /** When it was first seen, RFC 3339. */
-  readonly since: string;
-  /** Spec generation that had been reached; a newer wish ends the drift. */
-  readonly generation: number;
-  readonly wanted: Pick<Spec, 'desired' | 'amount' | 'lines'>;
-  /** As it was recorded while it was as wanted. */
-  readonly recorded: Holdings;
-  /** As it was seen last. */
-  readonly seen: Holdings;
-}
 
 export function holdingsOf(facts: Facts): Holdings {
   const { state, authorized, captured, disputed, lost } = facts.payment;

@@ -1,7 +1,6 @@
 /** The record of one order: what is wanted (spec), what was seen (facts), and what follows from both. */
 import type { Failure } from './failure.js';
 import type { Attempt, StepName } from './attempt.js';
-import type { Drift } from './drift.js';
 import type { DisputeReading, InventoryState, NextAction, PaymentState, RefundState } from './observation.js';
 import type { Reason } from './reason.js';
 import type { Line, Spec } from './spec.js';
@@ -113,6 +112,30 @@ export interface PaymentFacts {
   /** The last confirmation (wish.confirmation) that is known to have been answered; 0 when none was. */
   readonly answered_confirmation: number;
   readonly observed_at: string | null;
+}
+
+/** Money and stock at one moment; amounts in minor units. */
+export interface Holdings {
+  readonly payment: PaymentState;
+  readonly authorized: number;
+  readonly captured: number;
+  /** By refunds that have not failed. */
+  readonly refunded: number;
+  readonly disputed: boolean;
+  readonly lost: number;
+  readonly stock: InventoryState;
+}
+
+export interface Drift {
+  /** When it was first seen, RFC 3339. */
+  readonly since: string;
+  /** Spec generation that had been reached; a newer wish ends the drift. */
+  readonly generation: number;
+  readonly wanted: Pick<Spec, 'desired' | 'amount' | 'lines'>;
+  /** As it was recorded while it was as wanted. */
+  readonly recorded: Holdings;
+  /** As it was seen last. */
+  readonly seen: Holdings;
 }
 
 export interface RefundFact {

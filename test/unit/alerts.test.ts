@@ -1,0 +1,64 @@
+/** The alert rules: Prometheus takes them, each fires for its cause, and what they ask for is exported. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { Metrics } from '../../src/telemetry/metrics.js';
+
+const RULES = 'ops/alerts.yml';
+const rules = readFileSync(RULES, 'utf8');
+const named = (pattern: RegExp): string[] => [...rules.matchAll(pattern)].map(([, name = '']) => name);
+const alerts = named(/^\s*- alert: (\S+)$/gm);
+const runbooks = named(/^\s*runbook: (\S+)$/gm);
+
+describe('with promtool', () => {
+  let promtool: string | null = null;
+  beforeAll(() => {
+    const found = spawnSync(process.execPath, ['scripts/promtool.mjs'], { encoding: 'utf8' });
+    promtool = found.status === 0 ? found.stdout.trim() : null;
+    if (promtool === null) process.stderr.write(`ops/alerts.yml was NOT checked: ${found.stderr}`);
+  }, 180_000);
+
+  test.each([
+    ['the rules parse', ['check', 'rules', RULES]],
+    ['each alert fires for its cause', ['test', 'rules', 'ops/alerts.test.yml']],
+  ])('%s', (_name, args) => {
+    if (promtool === null) return;
+    const { status, stdout, stderr } = spawnSync(promtool, args, { encoding: 'utf8' });
+    expect({ status, said: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, said: '' });
+  });
+});
+
+test('every alert is made to fire by a test, and has a page that says what is safe to do', () => {
+  const tests = readFileSync('ops/alerts.test.yml', 'utf8');
+  const fired = [...tests.matchAll(/alertname: (\w+)\n\s+exp_alerts:\n/g)].map(([, name]) => name);
+  expect([...fired].sort()).toEqual([...alerts].sort());
+  expect(runbooks).toHaveLength(alerts.length);
+  alerts.forEach((alert, at) => {
+    const page = runbooks[at] ?? '';
+    expect({ page, exists: existsSync(page) }).toEqual({ page, exists: true });
+    expect(readFileSync(page, 'utf8')).toContain(`\`${alert}\``);
+  });
+});
+
+test('every metric of the rules is exported, with the labels that they ask for', async () => {
+  const metrics = new Metrics(() =>
+    Promise.resolve({
+      operations: new Map([['cancelling', 1]]),
+      attention: new Map([['RefundBrake', 1]]),
+      oldest_due_seconds: 1,
+      stale_progress: new Map([['cancelling', 1]]),
+      accounts: new Map([['default', 2]]),
+      repeated_failures: 1,
+      money_at_stake: new Map([['EUR', 1]]),
+    }),
+  );
+  metrics.effects.inc({ step: 'create_refund', outcome: 'unknown' });
+  const text = await metrics.exposition();
+  const asked = new Set(named(/\b(order_[a-z_]+)/g));
+  expect(asked.size).toBeGreaterThan(5);
+  for (const name of asked) expect(text).toMatch(new RegExp(`^${name}(\\{.*\\})? [0-9]`, 'm'));
+  for (const [, name = '', label = ''] of rules.matchAll(/\b(order_[a-z_]+)\{(\w+)=/g))
+    expect(text).toMatch(new RegExp(`^${name}\\{.*${label}="`, 'm'));
+  for (const [, label = '', name = ''] of rules.matchAll(/by \((\w+)\) \((order_[a-z_]+)/g))
+    expect(text).toMatch(new RegExp(`^${name}\\{.*${label}="`, 'm'));
+});
