@@ -50,6 +50,9 @@ test('every metric of the rules is exported, with the labels that they ask for',
       accounts: new Map([['default', 2]]),
       repeated_failures: 1,
       money_at_stake: new Map([['EUR', 1]]),
+      findings: new Map([['orphan_payment', 1]]),
+      orphan_sweep_age_seconds: new Map([['default', 1]]),
+      total_differences: [{ account: 'default', currency: 'EUR', minor: 1 }],
     }),
   );
   metrics.effects.inc({ step: 'create_refund', outcome: 'unknown' });
