@@ -195,6 +195,7 @@ function createRefund({ body }) {
     object: 'refund',
     status: 'succeeded',
     amount,
+    currency: payment.currency,
     payment_intent: payment.id,
     metadata: {
       operation_id: form.get('metadata[operation_id]'),
