@@ -72,7 +72,8 @@ describe('thirty refunds, ten workers, and five an hour', () => {
     for (const name of cancelled) expect((await shop.cancel(name)).status).toBe(202);
     for (const name of names.slice(15)) await refund(name, 2_500);
     const workers = names.slice(0, 10).map(() => worker({ refunds: 5 }));
-    await allAtOnce(workers);
+    // Those that found the account busy come again a moment later.
+    for (let look = 0; look < 4; look += 1) await allAtOnce(workers);
     expect(await sent()).toBe(5);
     expect(alerts.filter((line) => line.includes('brake is closed'))).toHaveLength(1);
 
@@ -326,8 +327,10 @@ describe('leave to send a refund', () => {
     const old = shop.world.worker({ brake: without, clock: shop.clock });
     await query('UPDATE order_operations SET next_attempt_at = now() WHERE next_attempt_at IS NOT NULL');
     const { claims } = await shop.world.passes.claim(10, old.worker, old.lease_ms, 1_000);
-    const ended = await Promise.allSettled(claims.map((claim) => reconcile(claim, old)));
-    expect(ended.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await Promise.allSettled(claims.map((claim) => reconcile(claim, old)));
+    expect((await shop.world.store.attempts('deploy')).map(({ step }) => step)).not.toContain(
+      'create_refund',
+    );
     expect((await shop.control.ledger('deploy')).refunds).toEqual([]);
     // One that asks takes it over when the lease has run out.
     await query('UPDATE order_operations SET lease_expires_at = now() WHERE lease_holder IS NOT NULL');
