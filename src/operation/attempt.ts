@@ -129,10 +129,16 @@ export function chooseKey(
   return ms > 0 ? { kind: 'wait', ms } : { kind: 'fresh', ordinal: last.ordinal + 1 };
 }
 
-/** Whether the key of these tries can do no more: its answer is final, or its life may be over. */
+/**
+ * Whether the key of these tries can do no more: its answer is final, or its life may be over. Terms that were changed
+ * once can be others again (by somebody else, or wanted otherwise by the customer's next try); the same key would only
+ * get its old answer, for ever.
+ */
 function keyIsOver(sent: readonly Attempt[], now: Date): boolean {
   const firstSent = Math.min(...sent.map((attempt) => Date.parse(attempt.started_at)));
-  return sent.some((attempt) => attempt.key_spent) || now.getTime() - firstSent > EFFECT_KEY_LIFE_MS;
+  const isSpent = ({ key_spent, step, outcome }: Attempt): boolean =>
+    key_spent || (step === 'update_payment' && outcome === 'done');
+  return sent.some(isSpent) || now.getTime() - firstSent > EFFECT_KEY_LIFE_MS;
 }
 
 /**

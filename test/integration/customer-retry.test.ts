@@ -230,6 +230,34 @@ describe('a method that the provider refuses', () => {
   });
 });
 
+describe('other terms for the same spec', () => {
+  const updates = async (reference: string): Promise<number> =>
+    (await shop.requests(reference)).filter(({ route }) => route === 'payment_intents.update').length;
+
+  test('what is to be taken at once is known with the customer’s next try only', async () => {
+    await declined('later all', { ...DECLINES, desired: 'authorized' });
+    await shop.change('later all', { desired: 'fulfilled', amount: { value: 9_000 } });
+    const { status } = await shop.settle('later all');
+    await accepted('later all', 'pm_card_visa');
+    expect((await shop.settle('later all')).status).toMatchObject({ phase: 'fulfilled', attention: null });
+    expect(await shop.control.ledger('later all')).toMatchObject({ captured: 9_000, violations: [] });
+    expect(await updates(status.provider_reference ?? '')).toBeLessThanOrEqual(2);
+  });
+
+  test('the same method again, which changes no member of the spec', async () => {
+    await declined('later same', { ...DECLINES, desired: 'authorized' });
+    await shop.change('later same', { desired: 'fulfilled', amount: { value: 9_000 } });
+    const { status } = await shop.settle('later same');
+    await accepted('later same');
+    expect((await shop.settle('later same')).status).toMatchObject({
+      phase: 'payment_failed',
+      attention: null,
+    });
+    expect(await confirms('later same')).toBe(2);
+    expect(await updates(status.provider_reference ?? '')).toBe(2);
+  });
+});
+
 describe('the customer is known only later', () => {
   const NOT_NOW = [422, 'spec_member_immutable', '/payment/customer'];
   const known = (customer: string | null) => ({ payment: { customer } });

@@ -146,6 +146,14 @@ describe('which key the next try uses', () => {
     expect({ reason, choice }).toEqual({ reason, choice: expected });
   });
 
+  test('terms that were changed once are changed again under another key: the old one only repeats its answer', () => {
+    const update = (outcome: Attempt['outcome']): Attempt[] => [
+      anAttempt({ step: 'update_payment', target: 'pi_1/3', outcome }),
+    ];
+    expect(chooseKey(update('done'), 'update_payment', 'pi_1/3', NOW)).toEqual({ kind: 'fresh', ordinal: 2 });
+    expect(chooseKey(update('unknown'), 'update_payment', 'pi_1/3', NOW)).toMatchObject({ kind: 'resend' });
+  });
+
   test('another key for a refund waits until the provider’s list can be trusted to show the first', () => {
     const tries = [aRefundTry({ outcome: 'unknown', key_spent: true })];
     const choice = (ms: number): unknown =>

@@ -6,6 +6,7 @@
 import { NO_FACTS, type Operation, type Policy, type Wish } from '../../../src/operation/operation.js';
 import { INITIAL_STATUS, nextStatus } from '../../../src/operation/next-status.js';
 import type { StepName } from '../../../src/operation/attempt.js';
+import { isOfInventory } from '../../../src/operation/step.js';
 import type { Claim, Entry, Recorded } from '../../../src/store/pass-store.js';
 import type { JournalAttempt, OperationRecord, WishChange } from '../../../src/store/record.js';
 import type { ModelledWorld } from '../modelled-world.js';
@@ -19,9 +20,9 @@ const TOWARDS_MORE: ReadonlySet<StepName> = new Set([
   'commit_inventory',
 ]);
 
-/** The world said what became of it. */
-const isAnswered = (outcome: JournalAttempt['outcome']): boolean =>
-  outcome === 'done' || outcome === 'pending' || outcome === 'declined';
+/** The provider said what became of it. The warehouse keeps no keys: what it is asked twice it does once. */
+const isAnswered = ({ step, outcome }: JournalAttempt): boolean =>
+  !isOfInventory(step) && (outcome === 'done' || outcome === 'pending' || outcome === 'declined');
 
 export class ModelledStore {
   row: OperationRecord;
@@ -184,8 +185,7 @@ export class ModelledStore {
     if (wish.paused !== null) this.violations.push(`${intent.step} was begun while paused`);
     if (wish.cancellation !== null && TOWARDS_MORE.has(intent.step))
       this.violations.push(`${intent.step} was begun after the cancellation was accepted`);
-    // A refund that failed was answered, too: it shows in the reading, and is not begun again under any key.
-    if (this.#told.some(({ effect_key, outcome }) => effect_key === intent.effect_key && isAnswered(outcome)))
+    if (this.#told.some((one) => one.effect_key === intent.effect_key && isAnswered(one)))
       this.violations.push(`${intent.step} was sent again although its answer was known`);
     const sequence = this.attempts.length + 1;
     const attempt: JournalAttempt = {
