@@ -327,13 +327,14 @@ describe('leave to send a refund', () => {
     const old = shop.world.worker({ brake: without, clock: shop.clock });
     await query('UPDATE order_operations SET next_attempt_at = now() WHERE next_attempt_at IS NOT NULL');
     const { claims } = await shop.world.passes.claim(10, old.worker, old.lease_ms, 1_000);
-    await Promise.allSettled(claims.map((claim) => reconcile(claim, old)));
-    expect((await shop.world.store.attempts('deploy')).map(({ step }) => step)).not.toContain(
-      'create_refund',
+    await Promise.all(claims.map((claim) => reconcile(claim, old)));
+    const broken = await shop.world.db.database.query(
+      'SELECT operation_id, broken FROM order_operations WHERE broken > 0',
     );
+    expect(broken).toEqual([{ operation_id: 'deploy', broken: 1 }]);
     expect((await shop.control.ledger('deploy')).refunds).toEqual([]);
-    // One that asks takes it over when the lease has run out.
-    await query('UPDATE order_operations SET lease_expires_at = now() WHERE lease_holder IS NOT NULL');
+    // One that asks takes it over after the pause.
+    await query('UPDATE order_operations SET next_attempt_at = now() WHERE broken > 0');
     await allAtOnce([worker({})]);
     expect((await shop.control.ledger('deploy')).refunded).toBe(2_500);
   });

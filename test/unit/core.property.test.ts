@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { absorbObservation } from '../../src/operation/absorb.js';
 import { nextStatus } from '../../src/operation/next-status.js';
-import { ALL_SEEN, isReached, mismatchOf, nextStep, wantedCapture } from '../../src/operation/next-step.js';
+import { ALL_SEEN, mismatchOf, nextStep, wantedCapture } from '../../src/operation/next-step.js';
 import { NO_FACTS } from '../../src/operation/operation.js';
 import { heldAtProvider } from '../../src/operation/refund.js';
 import { nextLook } from '../../src/operation/schedule.js';
