@@ -9,8 +9,12 @@ import { safeText } from './redact.js';
 /** In Stripe's unit of the currency. */
 const Amount = z.int().nonnegative();
 /** Servers leave members out, and Stripe sends null. */
-const maybe = <T extends z.ZodType>(schema: T) => schema.nullable().default(null);
-const shown = <T extends z.ZodType>(schema: T) => schema.nullable().default(null).catch(null);
+const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
+const shown = <T extends z.ZodType>(schema: T) =>
+  schema
+    .nullish()
+    .catch(null)
+    .transform((value) => value ?? null);
 const Metadata = maybe(z.record(z.string(), z.unknown()));
 const Currency = z.string().regex(/^[A-Za-z]{3}$/);
 /** An id, or the object itself where it was expanded. */
