@@ -188,8 +188,7 @@ FROM moved JOIN slice USING (account) JOIN order_operations o ON o.id = slice.id
   JOIN provider_accounts p ON p.account = o.account, LATERAL (
   SELECT a.started_at, a.completed_at FROM operation_attempts a
   WHERE a.operation = o.id AND a.step = 'create_payment' AND a.shown->'payment'->>'reference' = o.provider_reference
-    AND (a.shown->'payment'->'livemode' = 'null' OR p.livemode IS NULL
-      OR (a.shown->'payment'->>'livemode')::boolean = p.livemode)
+    AND coalesce((a.shown->'payment'->>'livemode')::boolean = p.livemode, true)
   ORDER BY a.attempt_id DESC LIMIT 1
 ) c
 WHERE slice.code = $3 AND p.identity IS NOT NULL AND c.completed_at < now() - make_interval(secs => $4::float8 / 1000)

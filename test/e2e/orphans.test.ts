@@ -13,6 +13,7 @@ test.each<Backend>(['redis', 'postgres'])(
     product = await aProduct({
       ...(backend === 'redis' ? {} : { REDIS_URL: '' }),
       ORPHAN_SWEEP_INTERVAL_MS: '400',
+      ORPHAN_LOOKBACK_INTERVAL_MS: '400',
       ORPHAN_GRACE_MS: '0',
     });
     const url = backend === 'redis' ? (product.environment['REDIS_URL'] ?? '') : product.db.url;
@@ -34,10 +35,16 @@ test.each<Backend>(['redis', 'postgres'])(
       provider_reference: id,
       operation_id: 'ord-lost',
     });
-    const metrics = await (await fetch(`${process.url}/metrics`)).text();
+    // The sums of both sides are those of a slow round that began after the payment was made.
+    const metrics = await until(async () => {
+      const text = await (await fetch(`${process.url}/metrics`)).text();
+      return text.includes('{account="default",currency="EUR"} 10000') && text;
+    }, 'the sums of both sides');
+    expect(metrics).toContain(
+      'order_provider_total_difference_minor{account="default",currency="EUR"} 10000',
+    );
     expect(metrics).toContain('order_findings{kind="orphan_payment"} 1');
     expect(metrics).toMatch(/order_orphan_sweep_age_seconds\{account="default"\} [0-9.]+\n/);
-    expect(metrics).toContain('order_provider_total_difference_minor{account="default",currency="EUR"}');
     const view = queueView(backend, url);
     try {
       expect(await view.schedules('orphans')).toMatchObject([{ id: 'orphans', every: 400 }]);
