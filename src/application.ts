@@ -16,10 +16,12 @@ import { QueueBell } from './queue/queue-bell.js';
 import type { Bell } from './reconciler/bell.js';
 import { Accounts } from './reconciler/accounts.js';
 import { ClientSecretReader } from './reconciler/client-secret-reader.js';
+import { CommandDesk } from './reconciler/command-desk.js';
 import { ReadingPlanner } from './reconciler/planner.js';
 import type { LoopDependencies } from './reconciler/ports.js';
 import { Sweep } from './reconciler/sweep.js';
 import { AccountStore } from './store/account-store.js';
+import { CommandStore } from './store/command-store.js';
 import { Database } from './store/database.js';
 import { EventInbox } from './store/event-inbox.js';
 import { FindingStore } from './store/finding-store.js';
@@ -301,6 +303,7 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
   const { database, metrics, logger, readiness, loop, sweep, queueBell } = parts;
   if (config.ROLE === 'worker') return { role: 'probes', readiness, metrics, logger };
   const store = new PostgresOperationStore(database);
+  const bell = sweep === null ? queueBell : nearBell(sweep, queueBell, logger);
   return {
     role: 'full',
     readiness,
@@ -308,8 +311,11 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     logger,
     store,
     findings: new FindingStore(database),
-    bell: sweep === null ? queueBell : nearBell(sweep, queueBell, logger),
+    bell,
     planner: new ReadingPlanner(store, loop),
+    commands: new CommandDesk(store, new CommandStore(database), loop, bell, {
+      approval_amount: config.APPROVAL_AMOUNT,
+    }),
     clientSecrets: new ClientSecretReader(store, loop),
     clock: systemClock,
     policy: loop.policy,

@@ -135,6 +135,8 @@ const Environment = z.object({
   REFUND_BRAKE_COUNT: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
   /** How much within an hour. No default: what is much is another amount for each shop and currency. */
   REFUND_BRAKE_AMOUNT: Amounts.default({}),
+  /** Above it a person's command needs a second one. No default: off, and what is much differs between shops. */
+  APPROVAL_AMOUNT: Amounts.default({}),
   /** Orders in work at once per process; each holds no database connection while it waits for the provider. */
   WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
   /** A name that only one worker has at a time, and has again after a restart: it then goes on at once with what it held. */

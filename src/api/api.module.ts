@@ -3,6 +3,7 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { ApiDependencies, FullDependencies } from './dependencies.js';
 import { FindingsController } from './findings/findings.controller.js';
 import { ActionsController } from './operations/actions.controller.js';
+import { CommandsController } from './operations/commands.controller.js';
 import { CustomerController } from './operations/customer.controller.js';
 import { JournalController } from './operations/journal.controller.js';
 import { OperationsController } from './operations/operations.controller.js';
@@ -16,6 +17,7 @@ import {
   BELL,
   CLIENT_SECRETS,
   CLOCK,
+  COMMANDS,
   FINDINGS,
   INBOX,
   LOGGER,
@@ -40,6 +42,7 @@ const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(FINDINGS, dependencies.findings),
   value(BELL, dependencies.bell),
   value(PLANNER, dependencies.planner),
+  value(COMMANDS, dependencies.commands),
   value(CLIENT_SECRETS, dependencies.clientSecrets),
   value(CLOCK, dependencies.clock),
   value(POLICY, dependencies.policy),
@@ -66,6 +69,7 @@ export class ApiModule {
         CustomerController,
         JournalController,
         FindingsController,
+        CommandsController,
         WebhooksController,
       ],
       providers: [...forProbes(dependencies), ...forOperations(dependencies)],

@@ -4,6 +4,7 @@ import type { ApiKey } from '../config.js';
 import type { Policy } from '../operation/operation.js';
 import type { Bell } from '../reconciler/bell.js';
 import type { ClientSecrets } from '../reconciler/client-secret.js';
+import type { Commands } from '../reconciler/commands.js';
 import type { Planner } from '../reconciler/plan.js';
 import type { FindingStore } from '../store/finding-store.js';
 import type { EventInbox } from '../store/event-inbox.js';
@@ -37,6 +38,7 @@ export interface FullDependencies {
   readonly findings: Pick<FindingStore, 'list'>;
   readonly bell: Bell;
   readonly planner: Planner;
+  readonly commands: Commands;
   readonly clientSecrets: ClientSecrets;
   readonly clock: Clock;
   readonly policy: Policy;

@@ -6,6 +6,7 @@ export const STORE = Symbol('OperationStore');
 export const FINDINGS = Symbol('findings');
 export const BELL = Symbol('Bell');
 export const PLANNER = Symbol('Planner');
+export const COMMANDS = Symbol('Commands');
 export const CLIENT_SECRETS = Symbol('ClientSecrets');
 export const CLOCK = Symbol('Clock');
 export const POLICY = Symbol('Policy');

@@ -7,12 +7,14 @@ import {
   type StepName,
   type Resolution,
 } from './attempt.js';
+import { isCurrent } from './budget.js';
+import { assertionOf, decisionsOf } from './decisions.js';
 import { isLasting, NOT_FOUND, spendsBudget, type Failure } from './failure.js';
 import { withDrift } from './drift.js';
 import { isOutdated, updateTarget } from './next-step.js';
 import type { Budget, Facts, InventoryFacts, Operation, PaymentFacts, RefundFact } from './operation.js';
 import type { Observation, PaymentReading, RefundReading, ReservationReading } from './observation.js';
-import { heldAtProvider } from './refund.js';
+import { heldAtProvider, standingRefunds } from './refund.js';
 import { sameLines } from './spec.js';
 import { isOfInventory, isReading, type Reader, type Step } from './step.js';
 
@@ -166,7 +168,13 @@ function doubtAfter(
 export function absorbJournal(operation: Operation, attempts: readonly Attempt[]): Known {
   const { facts } = operation;
   const payment = `payment/${operation.wish.payment_number}`;
-  const open = openAttempts(attempts);
+  const settledByPerson = (step: StepName, target: string, since: string): boolean =>
+    assertionOf(operation.wish, { step, target }, since) !== undefined;
+  const open = openAttempts(attempts).filter(
+    ({ step, target, started_at }) => !settledByPerson(step, target, started_at),
+  );
+  const doubt = facts.unresolved;
+  const known = doubt !== null && settledByPerson(doubt.step, doubt.target, doubt.since) ? null : doubt;
   // Of several doubts the payment without a known identity comes first: it alone cannot be looked at.
   const nameless = open.find((attempt) => attempt.step === 'create_payment' && attempt.target === payment);
   const created = attempts.find(
@@ -189,7 +197,7 @@ export function absorbJournal(operation: Operation, attempts: readonly Attempt[]
       ...facts,
       // An answer that came too late for its own pass still says that the bank was asked.
       payment: { ...facts.payment, answered_confirmation },
-      unresolved: doubtAbout(nameless) ?? facts.unresolved ?? doubtAbout(open[0]),
+      unresolved: doubtAbout(nameless) ?? known ?? doubtAbout(open[0]),
       inventory: {
         ...facts.inventory,
         requested:
@@ -226,6 +234,7 @@ export function withTask(operation: Operation, task: StepName | null, now: Date)
 
 const freshBudget = (operation: Operation): Budget => ({
   generation: operation.generation,
+  ...withRetries(decisionsOf(operation.wish).retries),
   step: null,
   used: 0,
   reads: 0,
@@ -233,8 +242,10 @@ const freshBudget = (operation: Operation): Budget => ({
   streak: 0,
 });
 
+const withRetries = (retries: number): Pick<Budget, 'retries'> => (retries === 0 ? {} : { retries });
+
 function spend(operation: Operation, budget: Budget, failure: Failure, on: StepName | Reader): Budget {
-  const current = budget.generation === operation.generation ? budget : freshBudget(operation);
+  const current = isCurrent(operation, budget) ? budget : freshBudget(operation);
   const cost = spendsBudget(failure) ? 1 : 0;
   const streak = current.streak + 1;
   if (isReading(on)) {
@@ -481,7 +492,7 @@ export function effectSeen(
     case 'create_refund':
       // When everything has gone back otherwise, the provider would refuse it.
       return (
-        facts.refunds.some((refund) => refund.refund_id === effect.target) ||
+        standingRefunds({ ...operation, facts }).some((refund) => refund.refund_id === effect.target) ||
         (state === 'captured' && heldAtProvider({ ...operation, facts }) <= 0)
       );
     case 'reserve_inventory':
@@ -538,7 +549,7 @@ function isShown(
     case 'cancel_payment':
       return state === 'canceled';
     case 'create_refund':
-      return facts.refunds.some((refund) => refund.refund_id === effect.target);
+      return standingRefunds({ ...operation, facts }).some((refund) => refund.refund_id === effect.target);
     case 'reserve_inventory':
       return stock === 'reserved' || stock === 'committed';
     case 'commit_inventory':

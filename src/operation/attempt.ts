@@ -110,17 +110,21 @@ const REFUND_DOUBT_MS = 10_000;
 
 /**
  * Which key the next try of an effect uses, given that a reading has just shown no effect.
- * The ordinal rises only when the last key can do no more: its answer was final, or its life is over.
+ * The ordinal rises only when the last key can do no more: its answer was final, or its life is over. `first`: the
+ * ordinal to begin with; what was tried under earlier ones is another effect, known to have come to nothing.
  */
 export function chooseKey(
   attempts: readonly Attempt[],
   step: StepName,
   target: string,
   now: Date,
+  first = 1,
 ): KeyChoice {
-  const tries = attempts.filter((attempt) => attempt.step === step && attempt.target === target);
+  const tries = attempts.filter(
+    (attempt) => attempt.step === step && attempt.target === target && attempt.ordinal >= first,
+  );
   const last = tries.at(-1);
-  if (last === undefined) return { kind: 'fresh', ordinal: 1 };
+  if (last === undefined) return { kind: 'fresh', ordinal: first };
   const sent = tries.filter((attempt) => attempt.ordinal === last.ordinal);
   if (!keyIsOver(sent, now)) return { kind: 'resend', attempt: last };
   const doubtful = step === 'create_refund' && sent.some((attempt) => attempt.outcome === 'unknown');

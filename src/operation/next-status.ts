@@ -1,4 +1,5 @@
 /** Bookkeeping: what a reader sees, derived from wish and facts wherever either is written. Pure and total. */
+import { decisionsOf } from './decisions.js';
 import { standingDispute, withdrawn } from './dispute.js';
 import { differences } from './drift.js';
 import type { FailureClass } from './failure.js';
@@ -49,6 +50,7 @@ export function nextStatus(
       ...expiryOf(operation, goal, decision, at, evaluated),
       ...disputeOf(operation, at, evaluated),
       ...driftOf(operation, decision, at, evaluated),
+      ...byPeople(operation, at, evaluated),
     ],
     finalizers: finalizersOf(operation, at, policy),
     cancelled_at: cancelled ? (before.cancelled_at ?? at) : null,
@@ -220,6 +222,25 @@ function driftOf(operation: Operation, decision: Decision, at: string, evaluated
   if (drift?.generation !== operation.generation || decision.kind === 'agreed') return [];
   const message = `It was as wanted, and is not since ${drift.since}: ${differences(drift).join(', ')}.`;
   return [condition('Drifted', 'True', 'Drifted', message, operation, at, evaluated)];
+}
+
+/** What rests on a person's word, and what a person left behind: for as long as the order is kept. */
+function byPeople(operation: Operation, at: string, evaluated: number): Condition[] {
+  const { asserted, left } = decisionsOf(operation.wish);
+  const told = (type: 'Asserted' | 'LeftBehind', reason: Reason, lines: readonly string[]): Condition[] =>
+    lines.length === 0 ? [] : [condition(type, 'True', reason, lines.join(' '), operation, at, evaluated)];
+  return [
+    ...told(
+      'Asserted',
+      'OutcomeAsserted',
+      asserted.map(({ step, outcome, by, evidence }) => `${step}: ${outcome}, says ${by}: ${evidence}`),
+    ),
+    ...told(
+      'LeftBehind',
+      'LeftBehind',
+      left.map(({ name, left_behind, by }) => `${name}: ${left_behind} (${by})`),
+    ),
+  ];
 }
 
 function condition(

@@ -1,5 +1,7 @@
 /** The decision: from what is wanted and what was seen to the one effect that is missing. Pure and total. */
 import { goalOf, authorizationLapsed, type Goal } from './goal.js';
+import { isCurrent } from './budget.js';
+import { assertionOf, decisionsOf } from './decisions.js';
 import { isLasting, NOT_FOUND } from './failure.js';
 import {
   knownReference,
@@ -9,10 +11,19 @@ import {
   type Policy,
   type Wish,
 } from './operation.js';
-import { givenTwice, isGivenBackByOthers } from './refund.js';
+import { atStake, givenTwice, isGivenBackByOthers, isLeft } from './refund.js';
 import { giveBack, openRefunds, refundedTwice, sendRefund } from './refund-step.js';
 import { sameLines, type Spec } from './spec.js';
-import { AGREED, isInventoryStep, person, step, wait, type Decision, type Step } from './step.js';
+import {
+  AGREED,
+  isInventoryStep,
+  isOfInventory,
+  person,
+  step,
+  wait,
+  type Decision,
+  type Step,
+} from './step.js';
 
 /** Whether this pass could read each side; without a reading nothing that depends on it is written. */
 export interface Seen {
@@ -27,6 +38,24 @@ export const ALL_SEEN: Seen = { payment: true, inventory: true };
  * before, in which order, or how often this is called.
  */
 export function nextStep(operation: Operation, seen: Seen, now: Date, policy: Policy): Decision {
+  return asGivenUp(
+    operation,
+    refuted(operation) ??
+      untouched(operation, seen) ??
+      towards(operation, goalOf(operation, now, policy), seen, policy),
+  );
+}
+
+function towards(operation: Operation, goal: Goal, seen: Seen, policy: Policy): Decision {
+  const next =
+    goal.kind === 'clear' ? clear(operation, seen, policy) : forward(operation, goal, seen, policy);
+  if (next.kind === 'step') return permitted(operation, next, policy);
+  return next.kind === 'agreed' ? (disputedAfterRefund(operation) ?? next) : next;
+}
+
+/** Why nothing is done to a payment that cannot be seen, or is not this order's as far as can be seen; or null. */
+function untouched(operation: Operation, seen: Seen): Decision | null {
+  if (isLeft(operation, 'payment')) return null;
   const missing = neverFound(operation);
   if (missing !== null) return person('PaymentNotFound', missing);
   if (!seen.payment) return wait('ProviderUnreachable');
@@ -38,11 +67,32 @@ export function nextStep(operation: Operation, seen: Seen, now: Date, policy: Po
     const word = operation.facts.payment.provider_status ?? '';
     return person('UnknownProviderStatus', `The provider reports the status "${word}".`);
   }
-  const goal = goalOf(operation, now, policy);
-  const next =
-    goal.kind === 'clear' ? clear(operation, seen, policy) : forward(operation, goal, seen, policy);
-  if (next.kind === 'step') return permitted(operation, next, policy);
-  return next.kind === 'agreed' ? (disputedAfterRefund(operation) ?? next) : next;
+  return null;
+}
+
+/** What a person said of a call, and what turned out not to be so. */
+function refuted({ wish, facts }: Operation): Decision | null {
+  if (facts.refuted === undefined) return null;
+  const { asserted_at } = facts.refuted;
+  const assertion = assertionOf(wish, facts.refuted, null);
+  return assertion?.at === asserted_at && assertion.outcome === 'no_effect'
+    ? person(
+        'AssertionRefuted',
+        `${assertion.by} recorded that ${assertion.step} had no effect; it did take effect.`,
+      )
+    : null;
+}
+
+/** Given up is read only: what was known then asks nobody any more, anything else does. */
+function asGivenUp(operation: Operation, next: Decision): Decision {
+  const { given_up } = decisionsOf(operation.wish);
+  if (given_up === null || next.kind === 'agreed' || next.kind === 'wait') return next;
+  const { by, at, generation, covers, reason_word } = given_up;
+  if (generation !== operation.generation)
+    return person('GivenUp', `${by} gave it up at ${at}; the wish that came since is not carried out.`);
+  if (atStake(operation) > covers)
+    return person('GivenUp', `More money is at stake than when ${by} gave it up at ${at}.`);
+  return next.kind === 'step' || next.reason === reason_word ? wait('GivenUp') : next;
 }
 
 /** Nothing is to be done, and somebody has to know: the bank may give, or gave, to the customer once more. Or null. */
@@ -67,17 +117,18 @@ function neverFound({ facts, wish, provider_reference }: Operation): string | nu
 
 /** A step is missing; may it be taken now? */
 function permitted(operation: Operation, missing: Decision & { kind: 'step' }, policy: Policy): Decision {
-  const { wish, facts, generation } = operation;
+  const { wish, facts } = operation;
   if (wish.paused !== null) return wait('Paused');
   const { failure, budget } = facts;
+  const asserted = assertedOf(operation, missing.step);
+  if (asserted !== null) return asserted;
   if (failure?.code === 'idempotency_mismatch') {
     return person(
       'ProviderRejected',
       'The provider has other parameters stored under this key; nothing is sent.',
     );
   }
-  // A new generation is a new wish: it starts with a fresh budget.
-  if (budget.generation !== generation) return missing;
+  if (!isCurrent(operation, budget)) return missing;
   if (failure !== null && isLasting(failure) && concerns(failure, missing.step)) {
     return person(failure.code === 'goods_gone' ? 'GoodsGone' : 'UnknownProviderStatus', failure.message);
   }
@@ -95,6 +146,19 @@ function permitted(operation: Operation, missing: Decision & { kind: 'step' }, p
     return person('RetryBudgetExhausted', failure === null ? failed : `${failed}: ${failure.message}`);
   }
   return missing;
+}
+
+/** A step that a person said is done is not sent again: a reading has to agree, or a person looks once more. */
+function assertedOf({ wish, facts }: Operation, { name, target }: Step): Decision | null {
+  const assertion = assertionOf(wish, { step: name, target }, null);
+  if (assertion?.outcome !== 'done') return null;
+  const { observed_at } = isOfInventory(name) ? facts.inventory : facts.payment;
+  return observed_at !== null && Date.parse(observed_at) > Date.parse(assertion.at)
+    ? person(
+        'AssertionRefuted',
+        `${assertion.by} recorded that ${name} is done; it is not, as was read since.`,
+      )
+    : wait('OutcomeAsserted');
 }
 
 /** Whether a failure stands in the way of a step: of the same step, or of the reading that it needs. */
@@ -407,6 +471,7 @@ function clear(operation: Operation, seen: Seen, policy: Policy): Decision {
 
 /** Null when it is observed that no money is held and none can arrive. */
 export function clearPayment(operation: Operation): Decision | null {
+  if (isLeft(operation, 'payment')) return null;
   const { facts, wish } = operation;
   const mismatch = mismatchOf(operation);
   if (mismatch !== null) return mismatch.foreign ? null : person('PaymentMismatch', mismatch.why);
@@ -441,6 +506,7 @@ export function clearPayment(operation: Operation): Decision | null {
 /** Null when it is observed that no stock is held under our key and none can come to be. */
 export function clearInventory(operation: Operation, seen: Seen, policy: Policy): Decision | null {
   const { inventory } = operation.facts;
+  if (isLeft(operation, 'inventory')) return null;
   if (!policy.inventory || !inventory.requested || inventory.state === 'released') return null;
   if (!seen.inventory) return wait('InventoryUnreachable');
   // Also when nothing is seen there: the release leaves a tombstone, so a lost request cannot reserve later.

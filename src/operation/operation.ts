@@ -1,6 +1,7 @@
 /** The record of one order: what is wanted (spec), what was seen (facts), and what follows from both. */
 import type { Failure } from './failure.js';
 import type { Attempt, StepName } from './attempt.js';
+import type { Decisions } from './decisions.js';
 import type { DisputeReading, InventoryState, NextAction, PaymentState, RefundState } from './observation.js';
 import type { Reason } from './reason.js';
 import type { Line, Spec } from './spec.js';
@@ -31,6 +32,8 @@ export interface Wish {
   readonly confirmation: number;
   /** Which payment is wanted: 1, then +1 each time that a person asks for a new one. */
   readonly payment_number: number;
+  /** What people decided by commands; absent while none did. */
+  readonly decisions?: Decisions;
 }
 
 export interface CancellationRequest {
@@ -54,12 +57,16 @@ export interface Facts {
   readonly unresolved: { readonly step: StepName; readonly target: string; readonly since: string } | null;
   /** What keeps the operation from converging; null after progress. */
   readonly failure: (Failure & { readonly step: StepName | Reader }) | null;
+  /** An assertion of a person (by its time) that a reading or an answer has refuted. */
+  readonly refuted?: { readonly step: StepName; readonly target: string; readonly asserted_at: string };
   readonly budget: Budget;
 }
 
-/** Failures in a row, under one spec generation. */
+/** Failures in a row, under one spec generation and since the last fresh budget that a person gave. */
 export interface Budget {
   readonly generation: number;
+  /** How many fresh budgets had been given; absent: none. */
+  readonly retries?: number;
   /** Which step `used` and `rejections` count; another one starts anew. */
   readonly step: StepName | null;
   /** Failed tries of effects that count against the retry limit; back to 0 by progress. */
@@ -185,9 +192,17 @@ export interface Finalizer {
 /**
  * Synced: what is recorded is what is. Ready: what is, is what is wanted. The others are there only while they hold:
  * AuthorizationExpiring, a warning; Disputed, an inquiry, a chargeback or a lost one; Drifted, it was as wanted, the wish is
- * the same, and others made it differ.
+ * the same, and others made it differ; Asserted, what rests on a person's word; LeftBehind, what nobody waits for any more.
  */
-export const CONDITION_TYPES = ['Synced', 'Ready', 'AuthorizationExpiring', 'Disputed', 'Drifted'] as const;
+export const CONDITION_TYPES = [
+  'Synced',
+  'Ready',
+  'AuthorizationExpiring',
+  'Disputed',
+  'Drifted',
+  'Asserted',
+  'LeftBehind',
+] as const;
 export interface Condition {
   readonly type: (typeof CONDITION_TYPES)[number];
   readonly status: 'True' | 'False' | 'Unknown';

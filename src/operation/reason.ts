@@ -38,6 +38,11 @@ export const REASONS = {
   },
   DisputeLost: { meaning: 'A dispute was lost: the bank gave its amount back to the customer for good.' },
   Paused: { meaning: 'A person paused this operation; it is read but nothing is written.' },
+  GivenUp: { meaning: 'A person gave this operation up; it is read but nothing is written.' },
+  OutcomeAsserted: {
+    meaning: 'A person said what became of a call; no reading has shown it yet, and it is not sent again.',
+  },
+  LeftBehind: { meaning: 'A person released a finalizer and named what is left behind.' },
   // Needs the customer
   PaymentDeclined: { meaning: 'The payment was declined; the customer can try again until the deadline.' },
   AuthorizationExpired: {
@@ -96,6 +101,9 @@ export const REASONS = {
   StockMismatch: { meaning: 'The warehouse has committed other goods than are wanted.' },
   RefundedElsewhere: {
     meaning: 'All money was given back by somebody else before the goods were committed; they are kept back.',
+  },
+  AssertionRefuted: {
+    meaning: 'What a person said became of a call does not agree with what was read since.',
   },
   GoodsGone: { meaning: 'The goods have left the warehouse and cannot be taken back by it.' },
 } as const satisfies Record<string, ReasonText>;

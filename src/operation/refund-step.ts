@@ -1,4 +1,5 @@
 /** Which refund is missing next, and what refunds wait for. Pure and total. */
+import { decisionsOf } from './decisions.js';
 import { areDecided, withdrawn } from './dispute.js';
 import { referenceOf, type Operation } from './operation.js';
 import { brokenRefunds, excessRefunds, heldAtProvider, isOpen, unsentRefunds } from './refund.js';
@@ -43,7 +44,8 @@ function createRefund(operation: Operation, refundId: string, amount: number, re
   const { braked } = operation.facts;
   const barred = barredByDispute(operation);
   if (barred !== null) return barred;
-  if (braked !== undefined) return person('RefundBrake', braked.message);
+  const passes = decisionsOf(operation.wish).unbraked.includes(refundId);
+  if (braked !== undefined && !passes) return person('RefundBrake', braked.message);
   return step(reason, {
     name: 'create_refund',
     target: refundId,

@@ -1,6 +1,7 @@
 /** Sums over refunds: what has gone back, what is on its way, what could still go back. Minor units. */
+import { decisionsOf } from './decisions.js';
 import { withdrawn } from './dispute.js';
-import type { Facts, Operation, RefundFact } from './operation.js';
+import type { Facts, FinalizerName, Operation, RefundFact } from './operation.js';
 import type { RefundState } from './observation.js';
 import type { RefundRequest } from './spec.js';
 
@@ -17,9 +18,17 @@ const sum = (refunds: readonly { readonly amount: number }[]): number =>
 /** What went back or is on its way, by refunds that have not failed, whoever made them. */
 export const givenBack = ({ refunds }: Pick<Facts, 'refunds'>): number => sum(refunds.filter(isGiven));
 
+/** All but those that failed and that a person asked to make once more. */
+export function standingRefunds({ wish, facts }: Pick<Operation, 'wish' | 'facts'>): readonly RefundFact[] {
+  const { resent } = decisionsOf(wish);
+  if (resent.length === 0) return facts.refunds;
+  const replaced = new Set<string | null>(resent.map(({ instead_of }) => instead_of));
+  return facts.refunds.filter((refund) => isGiven(refund) || !replaced.has(refund.provider_reference));
+}
+
 /** Wanted by the caller and not yet seen at the provider. */
 export function unsentRefunds(operation: Operation): RefundRequest[] {
-  const seen = new Set(operation.facts.refunds.map((refund) => refund.refund_id));
+  const seen = new Set(standingRefunds(operation).map((refund) => refund.refund_id));
   return operation.wish.spec.refunds.filter((request) => !seen.has(request.refund_id));
 }
 
@@ -28,7 +37,9 @@ export function allRefunds(operation: Operation): RefundFact[] {
   const { wish, facts } = operation;
   // Cancellation gives back everything; what has gone back otherwise is not sent any more.
   const moot =
-    wish.cancellation !== null && facts.payment.state === 'captured' && heldAtProvider(operation) <= 0;
+    wish.cancellation !== null &&
+    facts.payment.state === 'captured' &&
+    (heldAtProvider(operation) <= 0 || isLeft(operation, 'payment'));
   const unsent = unsentRefunds(operation).map((request): RefundFact => ({
     refund_id: request.refund_id,
     amount: request.amount,
@@ -69,9 +80,9 @@ export function isGivenBackByOthers(operation: Operation): boolean {
 }
 
 /** Our own refunds that did not come through; they are never sent again without a person. */
-export function brokenRefunds({ facts }: Operation): RefundFact[] {
-  const given = new Set(facts.refunds.filter(isGiven).map((refund) => refund.refund_id));
-  return facts.refunds.filter(
+export function brokenRefunds(operation: Operation): RefundFact[] {
+  const given = new Set(operation.facts.refunds.filter(isGiven).map((refund) => refund.refund_id));
+  return standingRefunds(operation).filter(
     (refund) => !isGiven(refund) && refund.source !== 'external' && !given.has(refund.refund_id),
   );
 }
@@ -102,3 +113,29 @@ export function givenTwice(facts: Facts): number {
   const taken = payment.lost + withdrawn(payment);
   return taken <= 0 ? 0 : Math.max(0, givenBack(facts) + taken - payment.captured);
 }
+
+/** Money that is, or may come to be, with us: what a person answers for who leaves the rest undone. */
+export function atStake(operation: Operation): number {
+  const { payment } = operation.facts;
+  switch (payment.state) {
+    case 'none':
+    case 'canceled':
+      return 0;
+    case 'captured':
+      return Math.max(0, heldAtProvider(operation));
+    case 'created':
+    case 'awaiting_customer':
+    case 'processing':
+    case 'authorized':
+    case 'failed':
+    case 'unknown':
+      return Math.max(payment.amount ?? operation.wish.spec.amount.value, payment.authorized);
+  }
+}
+
+/** A person released this finalizer, and no more money is at stake than they saw. */
+export const isLeft = (operation: Operation, name: FinalizerName): boolean =>
+  operation.wish.cancellation !== null &&
+  decisionsOf(operation.wish).left.some(
+    (left) => left.name === name && (name === 'inventory' || atStake(operation) <= left.covers),
+  );

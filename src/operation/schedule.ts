@@ -1,5 +1,6 @@
 /** When to look again. Pure; `random` is uniform in [0, 1). */
 import { backoff } from './backoff.js';
+import { decisionsOf } from './decisions.js';
 import { deadlineOf, expiryWarning } from './goal.js';
 import type { Operation, Policy } from './operation.js';
 import { isReading, type Decision } from './step.js';
@@ -34,14 +35,15 @@ export function nextLook(
   const time = now.getTime();
   const { facts, status } = operation;
 
-  const atWork = status.settled_at === null && status.attention === null;
+  const { given_up } = decisionsOf(operation.wish);
+  const atWork = status.settled_at === null && status.attention === null && given_up === null;
   if (atWork && (decision.kind === 'step' || isBlind(operation, decision))) {
     const { backoff_base_ms, backoff_max_ms } = policy;
     const pause = backoff(facts.budget.streak, { base_ms: backoff_base_ms, max_ms: backoff_max_ms }, random);
     return new Date(time + Math.max(pause, facts.failure?.retry_after_ms ?? 0));
   }
 
-  const quietSince = status.settled_at ?? status.attention?.since ?? null;
+  const quietSince = status.settled_at ?? status.attention?.since ?? given_up?.at ?? null;
   const quiet = quietSince === null ? 0 : time - Date.parse(quietSince);
   const turn = Math.max(policy.resync_interval_ms, quiet / DECAY);
   const unread = facts.failure !== null && isReading(facts.failure.step);

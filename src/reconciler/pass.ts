@@ -8,6 +8,7 @@ import {
   takenPayment,
   type Known,
 } from '../operation/absorb.js';
+import { refutedBy } from '../operation/decisions.js';
 import { withoutDrift } from '../operation/drift.js';
 import {
   forJournal,
@@ -50,7 +51,7 @@ export function beginPass(claim: Omit<Claim, 'broken'>): Pass {
     row: claim.row,
     fencing_token: claim.fencing_token,
     resource_version: record.resource_version,
-    operation: withKnown(record, known),
+    operation: withRefutation(withKnown(record, known), attempts),
     attempts,
     written: record,
     completed: null,
@@ -59,6 +60,15 @@ export function beginPass(claim: Omit<Claim, 'broken'>): Pass {
     // Told once: afterwards the facts carry the doubt.
     events: already === null ? unanswered.slice(0, 1).map(events.interrupted) : [],
   };
+}
+
+/** What a person said of a call is held against the journal: a late answer, or a reading, may know better. */
+function withRefutation(operation: Operation, attempts: readonly Attempt[]): Operation {
+  const { refuted: before, ...facts } = operation.facts;
+  const assertion = refutedBy(operation.wish, attempts);
+  if (assertion === undefined) return before === undefined ? operation : { ...operation, facts };
+  const { step, target, at: asserted_at } = assertion;
+  return { ...operation, facts: { ...facts, refuted: { step, target, asserted_at } } };
 }
 
 const withKnown = (operation: Operation, known: Known): Operation => ({ ...operation, ...known });
@@ -92,12 +102,14 @@ interface Resolved {
 
 function withResolved(pass: Pass, resolved: readonly Resolved[]): Pass {
   const resolutions = new Map(resolved.map(({ attempt, resolution }) => [attempt.attempt_id, resolution]));
+  const attempts = pass.attempts.map((attempt) => ({
+    ...attempt,
+    resolution: resolutions.get(attempt.attempt_id) ?? attempt.resolution,
+  }));
   return {
     ...pass,
-    attempts: pass.attempts.map((attempt) => ({
-      ...attempt,
-      resolution: resolutions.get(attempt.attempt_id) ?? attempt.resolution,
-    })),
+    operation: withRefutation(pass.operation, attempts),
+    attempts,
     resolved: [
       ...pass.resolved,
       ...[...resolutions].map(([attempt_id, resolution]) => ({ attempt_id, resolution })),

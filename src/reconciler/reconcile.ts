@@ -1,6 +1,7 @@
 /** The loop for one record: observe → next step → record the intent → apply → record the outcome, until none is left. */
 import { chooseKey, effectKey, type KeyChoice, type Outcome } from '../operation/attempt.js';
 import { paymentFailure } from '../operation/absorb.js';
+import { decisionsOf, firstOrdinal } from '../operation/decisions.js';
 import { TOO_SLOW } from '../operation/failure.js';
 import { nextStep, type Seen } from '../operation/next-step.js';
 import type { Observation } from '../operation/observation.js';
@@ -56,7 +57,8 @@ async function passOver(claim: Claim, loop: LoopDependencies): Promise<number | 
     if (decision.kind !== 'step') return release(look.pass, decision, loop, began);
 
     const { step } = decision;
-    const key = chooseKey(look.pass.attempts, step.name, step.target, loop.clock.now());
+    const first = firstOrdinal(look.pass.operation.wish, step);
+    const key = chooseKey(look.pass.attempts, step.name, step.target, loop.clock.now(), first);
     if (key.kind === 'wait') return release(look.pass, decision, loop, began, key.ms);
 
     const braked = step.name === 'create_refund' ? await brake(look.pass, step, key, loop) : null;
@@ -121,7 +123,9 @@ async function brake(
   key: UsableKey,
   loop: LoopDependencies,
 ): Promise<Pass | null | 'busy'> {
-  const { account, operation_id } = pass.operation;
+  const { account, operation_id, wish } = pass.operation;
+  // The brake is on what goes out by itself.
+  if (decisionsOf(wish).unbraked.includes(step.target)) return null;
   const { effect_key } = keyOf(pass, step, key);
   const admission = await patiently(
     () => loop.brake.admit(account, effect_key, step.amount, step.currency),

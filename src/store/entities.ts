@@ -2,6 +2,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { Failure } from '../operation/failure.js';
 import type { OutcomeKind, Parameters, Resolution, Shown, StepName } from '../operation/attempt.js';
+import type { Decisions } from '../operation/decisions.js';
 import type { CancellationRequest, Facts, Status, Wish } from '../operation/operation.js';
 import type { Spec } from '../operation/spec.js';
 import type { Actor } from './record.js';
@@ -25,6 +26,7 @@ export class OrderOperationRow {
   @Column('jsonb', { nullable: true }) paused!: Wish['paused'];
   @Column('int') confirmation!: number;
   @Column('int') payment_number!: number;
+  @Column('jsonb', { nullable: true }) decisions!: Decisions | null;
   @Column('text', { nullable: true }) provider_reference!: string | null;
   @Column('jsonb') facts!: Stored<Facts>;
   @Column('jsonb') status!: Stored<Status>;

@@ -27,6 +27,7 @@ export function toRecord(row: OrderOperationRow): OperationRecord {
       paused: row.paused,
       confirmation: row.confirmation,
       payment_number: row.payment_number,
+      ...(row.decisions == null ? {} : { decisions: row.decisions }),
     },
     provider_reference: row.provider_reference,
     facts: readFacts(row.facts),

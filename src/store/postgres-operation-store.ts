@@ -41,25 +41,52 @@ WITH input AS (
 SELECT operation_id, labels, spec, status, next_attempt_at FROM created`,
 };
 
-/** Loses against any write since the version that the change was computed from; wakes the record. */
-const CHANGE_WISH = `
-WITH changed AS (
-  UPDATE order_operations SET
+/** The new wish on the row of version $2 of $1, which wakes it; parameters are those of `wishParameters`. */
+export const SET_WISH = `
     spec = $3, first_spec = coalesce(first_spec, spec), cancellation = $4, paused = $5, confirmation = $6, payment_number = $7, status = $8,
     settled_at = ($8::jsonb->>'settled_at')::timestamptz, deadline_at = ($8::jsonb->>'deadline_at')::timestamptz,
     generation = generation + CASE WHEN $9::boolean THEN 1 ELSE 0 END,
+    decisions = $11::jsonb,
+    facts = coalesce($12::jsonb, facts), provider_reference = CASE WHEN $12::jsonb IS NULL THEN provider_reference END,
+    fencing_token = fencing_token + CASE WHEN $12::jsonb IS NULL THEN 0 ELSE 1 END,
+    lease_holder = CASE WHEN $12::jsonb IS NULL THEN lease_holder END,
+    lease_expires_at = CASE WHEN $12::jsonb IS NULL THEN lease_expires_at END,
     resource_version = resource_version + 1, updated_at = now(),
-    wake = wake + 1, next_attempt_at = now()
-  WHERE operation_id = $1 AND resource_version = $2
-  RETURNING *
-), event AS (
+    wake = wake + 1, next_attempt_at = now()`;
+
+/** Writes the lines of a parameter to the timeline of the row in the CTE `changed`. */
+export const tell = (lines: number): string => `
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
   SELECT id, updated_at, e.type, e.actor->>'kind', e.actor->>'name', e.message, e.data
-  FROM changed, ROWS FROM (json_to_recordset($10::json) AS (type text, actor json, message text, data jsonb))
+  FROM changed, ROWS FROM (json_to_recordset($${lines}::json) AS (type text, actor json, message text, data jsonb))
     WITH ORDINALITY AS e(type, actor, message, data, place)
-  ORDER BY e.place
-)
+  ORDER BY e.place`;
+
+/** Loses against any write since the version that the change was computed from; wakes the record. */
+const CHANGE_WISH = `
+WITH changed AS (
+  UPDATE order_operations SET ${SET_WISH}
+  WHERE operation_id = $1 AND resource_version = $2
+  RETURNING *
+), event AS (${tell(10)})
 SELECT * FROM changed`;
+
+const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
+
+export const wishParameters = ({ wish, event, ...change }: WishChange): unknown[] => [
+  change.operation_id,
+  change.resource_version,
+  json(wish.spec),
+  json(wish.cancellation),
+  json(wish.paused),
+  wish.confirmation,
+  wish.payment_number,
+  json(storedStatus(change.status)),
+  change.spec_changed,
+  json([event, ...change.transitions]),
+  json(wish.decisions ?? null),
+  json(change.another_payment === undefined ? null : storedFacts(change.another_payment)),
+];
 
 /** Operations in one statement: with the largest specs some megabytes, as a rule some tens of kilobytes. */
 const MOST_CREATES = 64;
@@ -163,19 +190,7 @@ export class PostgresOperationStore implements OperationStore {
   }
 
   async changeWish(change: WishChange): Promise<OperationRecord | null> {
-    const { wish, event } = change;
-    const [row] = await this.#database.query<OrderOperationRow>(CHANGE_WISH, [
-      change.operation_id,
-      change.resource_version,
-      JSON.stringify(wish.spec),
-      wish.cancellation === null ? null : JSON.stringify(wish.cancellation),
-      wish.paused === null ? null : JSON.stringify(wish.paused),
-      wish.confirmation,
-      wish.payment_number,
-      JSON.stringify(storedStatus(change.status)),
-      change.spec_changed,
-      JSON.stringify([event, ...change.transitions]),
-    ]);
+    const [row] = await this.#database.query<OrderOperationRow>(CHANGE_WISH, wishParameters(change));
     return row === undefined ? null : toRecord(row);
   }
 

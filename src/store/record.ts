@@ -1,6 +1,6 @@
 /** An operation as Postgres holds it, and the rows of its journal and timeline. Times are RFC 3339 UTC strings. */
 import type { Attempt, StepName } from '../operation/attempt.js';
-import type { Operation, Status, Wish } from '../operation/operation.js';
+import type { Facts, Operation, Status, Wish } from '../operation/operation.js';
 import type { Spec } from '../operation/spec.js';
 
 export interface OperationRecord extends Operation {
@@ -67,6 +67,11 @@ export interface WishChange {
   readonly status: Status;
   /** True when the spec changed: generation + 1. */
   readonly spec_changed: boolean;
+  /**
+   * Another payment is wanted (payment_number + 1): what is known without the former one. A pass that still works with
+   * that one loses its lease by the same write. Absent: the facts stay the loop's.
+   */
+  readonly another_payment?: Facts;
   readonly event: EventDraft;
   /** What the status derived anew changes. */
   readonly transitions: readonly EventDraft[];

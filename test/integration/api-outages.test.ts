@@ -9,7 +9,17 @@ import { FindingStore } from '../../src/store/finding-store.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
-import { aBody, anApi, keyed, operation, pathOf, problem, refusal, type TestApi } from '../support/api.js';
+import {
+  aBody,
+  anApi,
+  keyed,
+  NO_COMMANDS,
+  operation,
+  pathOf,
+  problem,
+  refusal,
+  type TestApi,
+} from '../support/api.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { clientOf, listen, type Client } from '../support/http.js';
 import { POLICY } from '../support/operations.js';
@@ -28,6 +38,7 @@ async function serve(database: Database): Promise<Served> {
     findings: new FindingStore(database),
     bell: { ring: () => undefined },
     planner: { plan: () => Promise.reject(new Error('secret detail of the planner')) },
+    commands: NO_COMMANDS,
     clientSecrets: { read: () => Promise.reject(new Error('secret detail of the provider')) },
     clock: systemClock,
     policy: POLICY,

@@ -34,6 +34,13 @@ export interface TestApi {
   stop(): Promise<void>;
 }
 
+/** Where no command is tested. */
+export const NO_COMMANDS: FullDependencies['commands'] = {
+  preview: () => Promise.resolve({ kind: 'not_found' }),
+  confirm: () => Promise.resolve({ kind: 'not_found' }),
+  approve: () => Promise.resolve({ kind: 'not_found' }),
+};
+
 export interface ObservedExtra {
   readonly provider_reference?: string;
   readonly status?: Partial<Status>;
@@ -51,6 +58,7 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
     findings: new FindingStore(db.database),
     bell: { ring: () => void (rings += 1) },
     planner: { plan: () => Promise.resolve(null) },
+    commands: NO_COMMANDS,
     clientSecrets: { read: () => Promise.resolve(null) },
     clock: systemClock,
     policy: POLICY,

@@ -3,9 +3,11 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApi } from '../../src/api/create-api.js';
 import { OperationOut } from '../../src/api/schemas/operation.js';
 import { systemClock } from '../../src/clock.js';
+import { CommandDesk, type DeskOptions } from '../../src/reconciler/command-desk.js';
 import { ClientSecretReader } from '../../src/reconciler/client-secret-reader.js';
 import { ReadingPlanner } from '../../src/reconciler/planner.js';
 import type { LoopDependencies } from '../../src/reconciler/ports.js';
+import { CommandStore } from '../../src/store/command-store.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { createLogger } from '../../src/telemetry/logger.js';
@@ -27,6 +29,8 @@ export interface Shop {
   /** With the scope `checkout`. */
   readonly call: Client;
   readonly asSupport: Client;
+  /** With the key of this name: desk, colleague (support); lead, boss (support_lead). */
+  as(name: 'shop' | 'desk' | 'colleague' | 'lead' | 'boss'): Client;
   /** Every line that the API logged, from debug on. */
   readonly logged: readonly string[];
   readonly worker: LoopDependencies;
@@ -59,24 +63,40 @@ export interface Shop {
 
 const KEY = 'sk_test_world';
 
-export async function aShop(): Promise<Shop> {
+/** `desk`: how commands are taken; an answer waits for no pass unless it says so. `works`: a ring is followed by passes. */
+export async function aShop(desk: Partial<DeskOptions> & { works?: boolean } = {}): Promise<Shop> {
   const world = await aWorld();
   const { control } = world;
   const clock = standingClock(systemClock.now());
   const worker = world.worker({ clock });
   const logged: string[] = [];
+  const { works = false, ...deskOptions } = desk;
+  let passes = Promise.resolve(0);
+  const bell = {
+    ring: () => {
+      if (works) passes = passes.then(() => world.run(worker, 10));
+    },
+  };
   const app: NestFastifyApplication = await createApi({
     role: 'full',
     store: world.store,
     findings: new FindingStore(world.db.database),
-    bell: { ring: () => undefined },
+    bell,
     planner: new ReadingPlanner(world.store, worker),
+    commands: new CommandDesk(world.store, new CommandStore(world.db.database), worker, bell, {
+      approval_amount: {},
+      patience_ms: 0,
+      ...deskOptions,
+    }),
     clientSecrets: new ClientSecretReader(world.store, worker),
     clock,
     policy: TEST_POLICY,
     apiKeys: [
       { name: 'shop', scopes: ['checkout'], secret: 'shop-secret' },
       { name: 'desk', scopes: ['support'], secret: 'desk-secret' },
+      { name: 'colleague', scopes: ['support'], secret: 'colleague-secret' },
+      { name: 'lead', scopes: ['support_lead'], secret: 'lead-secret' },
+      { name: 'boss', scopes: ['support_lead'], secret: 'boss-secret' },
     ],
     accounts: ['default'],
     amountProblem: () => null,
@@ -121,6 +141,7 @@ export async function aShop(): Promise<Shop> {
     cancel: (operationId) => call('POST', pathOf(operationId, '/cancel')),
     secret: (operationId) => call('GET', pathOf(operationId, '/client_secret')),
     async pass(operationId) {
+      await passes;
       await world.hurry(operationId);
       await world.run(worker, 1);
       return shop.get(operationId);
@@ -173,8 +194,10 @@ export async function aShop(): Promise<Shop> {
       const journal = await control.journal({ method: 'POST' });
       return journal.filter(({ path }) => path.includes(reference));
     },
+    as: (name) => clientOf(port, keyed(`${name}-secret`)),
     async stop() {
       await app.close();
+      await passes;
       await world.stop();
     },
   };

@@ -36,6 +36,7 @@ beforeAll(async () => {
     FullDependencies['findings'] &
     FullDependencies['bell'] &
     FullDependencies['planner'] &
+    FullDependencies['commands'] &
     FullDependencies['clientSecrets'] &
     FullDependencies['inbox'];
   app = await createApi({
@@ -44,6 +45,7 @@ beforeAll(async () => {
     findings: nothing,
     bell: nothing,
     planner: nothing,
+    commands: nothing,
     clientSecrets: nothing,
     clock: systemClock,
     policy: POLICY,
@@ -91,6 +93,9 @@ describe('the OpenAPI document', () => {
       'post /v1/operations',
       'post /v1/operations/{operation_id}/cancel',
       'post /v1/operations/{operation_id}/capture',
+      'post /v1/operations/{operation_id}/commands',
+      'post /v1/operations/{operation_id}/commands/preview',
+      'post /v1/operations/{operation_id}/commands/{preview_id}/approval',
       'post /v1/operations/{operation_id}/payment',
       'post /v1/operations/{operation_id}/refunds',
       'post /v1/webhooks/stripe',
@@ -172,6 +177,9 @@ describe('the OpenAPI document', () => {
       stripe: true,
       '{account}': true,
       cancel: false,
+      preview: true,
+      commands: true,
+      approval: false,
       capture: false,
       payment: false,
       refunds: true,

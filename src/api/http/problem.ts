@@ -1,4 +1,5 @@
 /** RFC 9457 problems: the closed set of codes, and the error that carries one. */
+import type { Difference } from '../../operation/evidence.js';
 import type { InputProblem } from '../../operation/pointer.js';
 
 interface Kind {
@@ -19,10 +20,13 @@ export const PROBLEMS = {
   not_found: { status: 404, title: 'Not found', ...no },
   method_not_allowed: { status: 405, title: 'Method not allowed', ...no },
   request_timeout: { status: 408, title: 'The request did not arrive in time', ...yes },
+  second_person_needed: { status: 403, title: 'Another person has to do this', ...no },
   operation_conflict: { status: 409, title: 'Another operation has this key or this order', ...no },
   refund_conflict: { status: 409, title: 'Another refund has this id', ...no },
   payment_alive: { status: 409, title: 'A payment lives', ...no },
   command_not_available: { status: 409, title: 'Not available in this state', ...no },
+  preview_expired: { status: 410, title: 'The preview has expired', ...no },
+  operation_changed: { status: 412, title: 'The operation is not as it was previewed', ...no },
   version_mismatch: { status: 412, title: 'The operation has changed', ...no },
   payload_too_large: { status: 413, title: 'The body is too large', ...no },
   uri_too_long: { status: 414, title: 'The address is too long', ...no },
@@ -43,12 +47,14 @@ export const PROBLEM_CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCo
 
 interface ProblemParts {
   readonly errors?: readonly InputProblem[];
+  readonly changes?: readonly Difference[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Thrown anywhere below a route; the filter turns it into the answer. `detail` is shown to the caller. */
 export class ProblemError extends Error {
   readonly errors: readonly InputProblem[] | undefined;
+  readonly changes: readonly Difference[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
@@ -59,6 +65,7 @@ export class ProblemError extends Error {
     super(`${code}: ${detail}`);
     this.name = 'ProblemError';
     this.errors = parts.errors;
+    this.changes = parts.changes;
     this.headers = parts.headers ?? {};
   }
 }
@@ -96,6 +103,7 @@ export function problemBody(problem: ProblemError, requestId: string): Record<st
     request_id: requestId,
     retryable,
     ...(problem.errors === undefined ? {} : { errors: problem.errors }),
+    ...(problem.changes === undefined ? {} : { changes: problem.changes }),
   };
 }
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json; charset=utf-8';

@@ -1,6 +1,9 @@
 /** The stored record as the public JSON; pure. */
 import { withTask } from '../../operation/absorb.js';
 import { refundable } from '../../operation/change.js';
+import { isCurrent } from '../../operation/budget.js';
+import { availabilities, closedOf } from '../../operation/command.js';
+import { decisionsOf } from '../../operation/decisions.js';
 import { wantedCapture } from '../../operation/next-step.js';
 import { NO_FACTS, type Facts, type Operation, type Policy } from '../../operation/operation.js';
 import { allRefunds, refundTotals } from '../../operation/refund.js';
@@ -31,7 +34,7 @@ export function toOperationOut(record: OperationRecord, policy: Policy): Operati
       created_at: record.created_at,
       updated_at: record.updated_at,
       paused: wish.paused,
-      closed: null,
+      closed: closedOf(record),
     },
     spec: wish.spec,
     status: readableStatusOf(record, policy),
@@ -81,12 +84,19 @@ function statusOf(record: OperationRecord, policy: Policy): Status {
           },
     retry_budget: {
       limit: policy.retry_limit,
-      used: budget.generation === record.generation ? Math.max(budget.used, budget.reads) : 0,
+      used: isCurrent(record, budget) ? Math.max(budget.used, budget.reads) : 0,
     },
     // A step in progress may be moving money at this moment.
     money_moved: moneyMoved(withTask(record, record.task, new Date(record.updated_at))),
-    attention: status.attention === null ? null : { ...status.attention, commands: [] },
+    attention:
+      status.attention === null ? null : { ...status.attention, commands: commandsFor(record, policy) },
   };
+}
+
+/** As of the last write: a preview judges anew. */
+function commandsFor(record: OperationRecord, policy: Policy): NonNullable<Status['attention']>['commands'] {
+  const now = new Date(record.updated_at);
+  return availabilities(withTask(record, record.task, now), { by: '', now, policy });
 }
 
 function paymentOf(operation: Operation): Status['payment'] {
@@ -123,7 +133,11 @@ const isNotOurs = ({ provider_reference, wish, facts }: Operation): boolean =>
 function moneyMoved(operation: Operation): Status['money_moved'] {
   const { payment, unresolved } = operation.facts;
   const as_of = payment.observed_at;
-  const inDoubt = unresolved !== null && MOVES_MONEY.has(unresolved.step);
+  // A person's word ends a doubt of the machine; that money moved, or did not, is for a reading to say.
+  const unread = decisionsOf(operation.wish).asserted.some(
+    ({ step, at }) => MOVES_MONEY.has(step) && (as_of === null || Date.parse(as_of) <= Date.parse(at)),
+  );
+  const inDoubt = unread || (unresolved !== null && MOVES_MONEY.has(unresolved.step));
   if (isNotOurs(operation) || inDoubt || payment.state === 'processing' || payment.state === 'unknown') {
     return { verdict: 'unknown', amount: null, as_of };
   }

@@ -1,8 +1,9 @@
 /** When nothing moves by itself any more, so that waiting longer would show nothing new. Pure. */
+import { decisionsOf } from '../../operation/decisions.js';
 import type { Operation } from '../../operation/operation.js';
 
 export function isAtRest({ status, wish }: Operation): boolean {
-  if (status.attention !== null || wish.paused !== null) return true;
+  if (status.attention !== null || wish.paused !== null || decisionsOf(wish).given_up !== null) return true;
   switch (status.phase) {
     case 'fulfilled':
     case 'cancelled':

@@ -47,7 +47,7 @@ const Attempt = z.strictObject({
 export const AttemptList = z.strictObject({ items: z.array(Attempt) }).meta({ id: 'AttemptList' });
 export type AttemptList = z.infer<typeof AttemptList>;
 
-const readingOf = <T extends z.ZodType>(value: T) =>
+export const readingOf = <T extends z.ZodType>(value: T) =>
   z.discriminatedUnion('kind', [
     z.strictObject({ kind: z.literal('present'), value }),
     z.strictObject({ kind: z.literal('absent') }),

@@ -2,9 +2,11 @@
 import { z } from 'zod';
 import { STEPS } from '../../operation/attempt.js';
 import { INVENTORY_STATES, PAYMENT_STATES } from '../../operation/observation.js';
+import { COMMAND_NAMES } from '../../operation/command-rule.js';
+import { VERDICTS } from '../../operation/decisions.js';
 import { CONDITION_TYPES, PHASES } from '../../operation/operation.js';
 import { OperationId, Spec } from '../../operation/spec.js';
-import { COMMAND_NAMES, REASON_NAMES } from './names.js';
+import { REASON_NAMES } from './names.js';
 
 export const Timestamp = z.iso.datetime().describe('RFC 3339, UTC');
 const ReasonWord = z.enum(REASON_NAMES);
@@ -21,7 +23,7 @@ const Metadata = z.strictObject({
   paused: z.strictObject({ by: z.string(), reason: z.string(), at: Timestamp }).nullable(),
   closed: z
     .strictObject({
-      verdict: z.enum(['baseline', 'known_deviation', 'escalated']),
+      verdict: z.enum(VERDICTS),
       by: z.string(),
       reason: z.string(),
       at: Timestamp,

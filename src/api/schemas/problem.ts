@@ -19,6 +19,10 @@ export const Problem = z
         }),
       )
       .optional(),
+    changes: z
+      .array(z.strictObject({ what: z.string(), before: z.unknown(), after: z.unknown() }))
+      .optional()
+      .describe('operation_changed: what is not as it was previewed'),
   })
   .meta({
     id: 'Problem',

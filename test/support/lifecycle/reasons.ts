@@ -25,6 +25,9 @@ export const MOVED_ON_BY: Readonly<Record<Reason, string>> = {
   DisputeInquiry: 'the bank, or a refund of the whole',
   DisputeLost: 'nothing: it is decided',
   Paused: 'the person who paused it',
+  GivenUp: 'the command `resume`; a person, when a new wish or more money comes',
+  OutcomeAsserted: 'the provider or the warehouse, when it can be read',
+  LeftBehind: 'nothing: it says what was left behind',
   PaymentDeclined: 'the customer by `POST …/payment`, or the payment deadline',
   AuthorizationExpired: 'a person, or `POST …/cancel`',
   AuthorizationExpiring: 'whoever captures or cancels; else it lapses',
@@ -55,5 +58,6 @@ export const MOVED_ON_BY: Readonly<Record<Reason, string>> = {
   StockLostAfterPayment: 'a person, or `POST …/cancel`',
   StockMismatch: 'a person, or `POST …/cancel`',
   RefundedElsewhere: 'a person, or `POST …/cancel`',
+  AssertionRefuted: 'a person: `record_outcome` as it was read, or `give_up`',
   GoodsGone: 'the warehouse, when it takes the goods back; else a person',
 };

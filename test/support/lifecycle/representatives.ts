@@ -3,6 +3,7 @@ import type { Failure } from '../../../src/operation/failure.js';
 import type { InventoryState, PaymentState } from '../../../src/operation/observation.js';
 import type { Operation } from '../../../src/operation/operation.js';
 import { anOrder, aRefund, AUTHORIZED, CAPTURED } from '../orders.js';
+import { NO_DECISIONS, type Decisions } from '../../../src/operation/decisions.js';
 import { aSpec, aWish, cancelled, NOW } from '../operations.js';
 
 export const GOALS = ['authorized', 'fulfilled', 'cancelled'] as const;
@@ -61,6 +62,18 @@ const braked = (operation: Operation): Operation => ({
     braked: { until: NOW.toISOString(), message: 'The account gives back no more.' },
   },
 });
+const decided = (operation: Operation, decisions: Partial<Decisions>): Operation => ({
+  ...operation,
+  wish: { ...operation.wish, decisions: { ...NO_DECISIONS, ...decisions } },
+});
+const WORD = { by: 'lead', reason: 'seen there', at: NOW.toISOString() };
+const CONFIRMED = {
+  ...WORD,
+  step: 'confirm_payment' as const,
+  target: 'pi_1/1',
+  outcome: 'done' as const,
+  evidence: 'the dashboard shows it',
+};
 const READY = inState('fulfilled', 'created', 'reserved');
 const REFUSAL: Failure = { class: 'rejected', code: 'parameter_invalid', message: 'Refused.' };
 
@@ -118,5 +131,22 @@ export const TROUBLED: readonly Operation[] = [
       aRefund({ refund_id: 'cancellation', source: 'cancellation', amount: 5_000, provider_reference }),
     ),
     provider_reference: 'pi_1',
+  }),
+  decided(READY, { asserted: [CONFIRMED] }),
+  decided(
+    {
+      ...READY,
+      facts: { ...READY.facts, payment: { ...READY.facts.payment, observed_at: '2026-08-25T04:00:00.000Z' } },
+    },
+    { asserted: [CONFIRMED] },
+  ),
+  decided(READY, {
+    given_up: { ...WORD, verdict: 'escalated', generation: 1, reason_word: null, covers: 10_000 },
+  }),
+  decided(inState('cancelled', 'captured', 'committed'), {
+    left: [
+      { ...WORD, name: 'payment', left_behind: 'refunded by bank transfer', covers: 10_000 },
+      { ...WORD, name: 'inventory', left_behind: 'the customer keeps the goods', covers: 0 },
+    ],
   }),
 ];

@@ -1,0 +1,338 @@
+/**
+ * Carries out what people decide. A command is a wish: it is written together with the record of who decided it, and the
+ * loop does the rest with its own steps and keys. A crash leaves a preview, or a command that is carried out.
+ */
+import { withTask } from '../operation/absorb.js';
+import { chooseKey } from '../operation/attempt.js';
+import { firstOrdinal } from '../operation/decisions.js';
+import { type Asking, type Command } from '../operation/command-rule.js';
+import { amountMoved, carryOut, needsLead, type Commanded } from '../operation/command.js';
+import { boundOf, changesBetween, evidenceOf, outcomeOf } from '../operation/evidence.js';
+import { formatMoney } from '../operation/money.js';
+import { nextStatus } from '../operation/next-status.js';
+import type { Journaled, Operation } from '../operation/operation.js';
+import { REASONS } from '../operation/reason.js';
+import type { Decision } from '../operation/step.js';
+import { nextStep } from '../operation/next-step.js';
+import type { CommandRecord, CommandStore } from '../store/command-store.js';
+import type { OperationStore } from '../store/operation-store.js';
+import type { Actor, EventDraft, JournalAttempt } from '../store/record.js';
+import type { Bell } from './bell.js';
+import type { CommandAnswer, Commands, Person } from './commands.js';
+import { transitions } from './events.js';
+import { lookAt, whyNotAdoptable, type Eyes, type Looked } from './look.js';
+
+/** Long enough to read the evidence, too short to come back to it after lunch. */
+const PREVIEW_MS = 10 * 60_000;
+/** The second person has to be found first. */
+const REQUEST_MS = 60 * 60_000;
+/** Each time somebody else wrote to the operation, and yet nothing that matters changed. */
+const MOST_TRIES = 10;
+/** What became of it is usually seen within one pass; whoever asks again later is told then. */
+const PATIENCE_MS = 3_000;
+const POLL_MS = 50;
+
+const SYSTEM: Actor = { kind: 'system', name: 'reconciler' };
+
+export interface DeskOptions {
+  /** Minor units by currency that one person may move alone; a currency that is not named has no limit. */
+  readonly approval_amount: Readonly<Record<string, number>>;
+  /** How long an answer waits for what a pass observes; see PATIENCE_MS. */
+  readonly patience_ms?: number;
+}
+
+type Accepted = Extract<Commanded, { kind: 'accepted' }>;
+
+export class CommandDesk implements Commands {
+  readonly #operations: OperationStore;
+  readonly #commands: CommandStore;
+  readonly #eyes: Eyes;
+  readonly #bell: Bell;
+  readonly #options: DeskOptions;
+
+  constructor(
+    operations: OperationStore,
+    commands: CommandStore,
+    eyes: Eyes,
+    bell: Bell,
+    options: DeskOptions,
+  ) {
+    this.#operations = operations;
+    this.#commands = commands;
+    this.#eyes = eyes;
+    this.#bell = bell;
+    this.#options = options;
+  }
+
+  async preview(operationId: string, command: Command, person: Person): Promise<CommandAnswer> {
+    if (needsLead(command.command) && !person.lead) return { kind: 'needs_lead', command: command.command };
+    const looked = await this.#look(operationId);
+    if (looked === null) return { kind: 'not_found' };
+    const made = await this.#made(looked, command, this.#asking(person.name, '', looked));
+    if (made.kind === 'refused') return { kind: 'not_available', why: made.why };
+    const approval = this.#approvalFor(command, made.operation, looked, person.name);
+    const stored = await this.#commands.preview({
+      operation_id: operationId,
+      command: command.command,
+      parameters: command.parameters,
+      resource_version: looked.recorded.resource_version,
+      evidence: evidenceOf(looked),
+      bound: boundOf(looked),
+      effects: [...made.effects, ...this.#consequence(command, made, looked), ...approval],
+      approval_needed: approval.length > 0,
+      previewed_by: person.name,
+      lasts_ms: PREVIEW_MS,
+    });
+    return { kind: 'command', command: stored };
+  }
+
+  async confirm(
+    operationId: string,
+    previewId: string,
+    reason: string,
+    person: Person,
+  ): Promise<CommandAnswer> {
+    return this.#settle(operationId, previewId, person, async (command) => {
+      if (command.state !== 'previewed') return this.#observed(command);
+      if (command.expired) return { kind: 'expired' };
+      return this.#rechecked(command, person.name, reason, async (looked, made, asking) => {
+        if (!command.approval_needed) return this.#carryOut(command, looked, made, asking, person.name);
+        const actor: Actor = { kind: 'key', name: person.name };
+        const event: EventDraft = {
+          type: 'command_requested',
+          actor,
+          message: `${command.command} waits for a second person: ${reason}`,
+          data: { ...described(command), reason, evidence: command.evidence, effects: command.effects },
+        };
+        return this.#commands.request(command, person.name, reason, REQUEST_MS, event);
+      });
+    });
+  }
+
+  async approve(
+    operationId: string,
+    previewId: string,
+    approval: string | null,
+    person: Person,
+  ): Promise<CommandAnswer> {
+    return this.#settle(operationId, previewId, person, async (command) => {
+      if (!command.approval_needed)
+        return { kind: 'not_available', why: 'This command needs no second person.' };
+      if (command.state === 'previewed')
+        return { kind: 'not_available', why: 'Nobody has asked for this command yet: it is a preview.' };
+      if (command.requested_by === person.name) return { kind: 'needs_another_person' };
+      if (command.state !== 'awaiting_approval') return this.#observed(command);
+      if (command.expired) return { kind: 'expired' };
+      const { requested_by, reason } = command;
+      return this.#rechecked(command, requested_by ?? '', reason ?? '', (looked, made, asking) =>
+        this.#carryOut(command, looked, made, asking, person.name, approval),
+      );
+    });
+  }
+
+  /** Tries until the command is in a state that says what became of it. `null` of `step`: somebody was faster. */
+  async #settle(
+    operationId: string,
+    previewId: string,
+    person: Person,
+    step: (command: CommandRecord) => Promise<CommandAnswer | null>,
+  ): Promise<CommandAnswer> {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const command = await this.#commands.find(operationId, previewId);
+      if (command === null) return { kind: 'not_found' };
+      if (needsLead(command.command) && !person.lead) return { kind: 'needs_lead', command: command.command };
+      const answer = await step(command);
+      if (answer !== null) return answer;
+    }
+    return { kind: 'busy' };
+  }
+
+  /** Looks again; goes on only when everything that the decision rests on is as it was. */
+  async #rechecked(
+    command: CommandRecord,
+    by: string,
+    reason: string,
+    act: (looked: Looked, made: Accepted, asking: Asking) => Promise<boolean>,
+  ): Promise<CommandAnswer | null> {
+    const looked = await this.#look(command.operation_id);
+    if (looked === null) return { kind: 'not_found' };
+    const changes = changesBetween(command.bound, boundOf(looked));
+    if (changes.length > 0) {
+      // Perhaps it changed because somebody else has just confirmed this very command.
+      const now = await this.#commands.find(command.operation_id, command.preview_id);
+      return now?.state === command.state ? { kind: 'changed', changes } : null;
+    }
+    const asking = this.#asking(by, reason, looked);
+    const made = await this.#made(looked, commandOf(command), asking);
+    if (made.kind === 'refused') return { kind: 'not_available', why: made.why };
+    if (!(await act(looked, made, asking))) return null;
+    const now = await this.#commands.find(command.operation_id, command.preview_id);
+    return now === null ? { kind: 'not_found' } : this.#observed(now, looked);
+  }
+
+  async #carryOut(
+    command: CommandRecord,
+    { recorded, seen }: Looked,
+    made: Accepted,
+    asking: Asking,
+    by: string,
+    approval: string | null = null,
+  ): Promise<boolean> {
+    const { wish, generation } = made.operation;
+    const known = withTask(recorded, recorded.task, asking.now);
+    const { provider_reference, facts } = made.another_payment ? made.operation : known;
+    const after: Operation = { ...known, wish, generation, provider_reference, facts };
+    const status = nextStatus(after, asking.now, this.#eyes.policy);
+    const changes = wish !== seen.operation.wish;
+    const done = await this.#commands.carryOut(
+      {
+        preview_id: command.preview_id,
+        from: command.state === 'awaiting_approval' ? 'awaiting_approval' : 'previewed',
+        by,
+        reason: asking.reason,
+        changes,
+      },
+      {
+        operation_id: command.operation_id,
+        resource_version: recorded.resource_version,
+        wish,
+        status,
+        spec_changed: made.spec_changed,
+        ...(made.another_payment ? { another_payment: facts } : {}),
+        transitions: transitions(recorded.status, status),
+        event: {
+          type: `command_${command.command}`,
+          actor: { kind: 'key', name: by },
+          message: `${command.command}: ${asking.reason}`,
+          data: {
+            ...described(command),
+            reason: asking.reason,
+            ...(command.requested_by === null ? {} : { requested_by: command.requested_by }),
+            ...(approval === null ? {} : { approval }),
+            ...(made.another_payment ? { former_payment: recorded.provider_reference } : {}),
+          },
+        },
+      },
+    );
+    if (done) this.#bell.ring();
+    return done;
+  }
+
+  /** The command with what was observed since, as far as it is known within our patience. */
+  async #observed(command: CommandRecord, looked?: Looked): Promise<CommandAnswer> {
+    if (command.state !== 'accepted') return { kind: 'command', command };
+    const outcome =
+      command.command === 'check_provider' && looked !== undefined
+        ? this.#seen(looked)
+        : await this.#outcomeOfPass(command);
+    if (outcome !== null) {
+      await this.#commands.observed(command.preview_id, outcome, {
+        type: 'command_observed',
+        actor: SYSTEM,
+        message: `${command.command}: ${outcome.summary}`,
+        data: { ...described(command), outcome },
+      });
+    }
+    const now = await this.#commands.find(command.operation_id, command.preview_id);
+    return { kind: 'command', command: now ?? command };
+  }
+
+  #seen({ seen, observation }: Looked) {
+    const { now, policy } = { now: this.#eyes.clock.now(), policy: this.#eyes.policy };
+    const status = nextStatus(seen.operation, now, policy);
+    return outcomeOf({ ...seen.operation, status }, [], observation.at);
+  }
+
+  /** Null: no pass has looked yet. */
+  async #outcomeOfPass(command: CommandRecord) {
+    const end = performance.now() + (this.#options.patience_ms ?? PATIENCE_MS);
+    while (!(await this.#commands.looked(command.preview_id))) {
+      if (performance.now() >= end) return null;
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+    const [operation, attempts] = await Promise.all([
+      this.#operations.find(command.operation_id),
+      this.#operations.attempts(command.operation_id),
+    ]);
+    if (operation === null) return null;
+    const since = Date.parse(command.carried_out_at ?? '');
+    const sent = attempts.filter(({ started_at }) => Date.parse(started_at) >= since);
+    return outcomeOf(operation, sent, this.#eyes.clock.now().toISOString());
+  }
+
+  async #look(operationId: string): Promise<Looked | null> {
+    const recorded = await this.#operations.find(operationId);
+    if (recorded === null) return null;
+    return lookAt(recorded, await this.#operations.attempts(operationId), this.#eyes);
+  }
+
+  #asking(by: string, reason: string, looked: Looked): Asking {
+    const { clock, policy } = this.#eyes;
+    return { by, reason, now: clock.now(), policy, seen: looked.sides };
+  }
+
+  /** What the command makes of the record as it was just read. */
+  async #made(looked: Looked, command: Command, asking: Asking): Promise<Commanded> {
+    const made = carryOut(looked.seen, command, asking);
+    if (made.kind === 'refused' || command.command !== 'adopt_payment') return made;
+    const { reference } = command.parameters;
+    const { recorded } = looked;
+    const owner = await this.#commands.ownerOf(recorded.account, reference);
+    if (owner !== null && owner !== recorded.operation_id)
+      return { kind: 'refused', why: `The payment serves the operation "${owner}" already.` };
+    const attempts = looked.seen.attempts as readonly JournalAttempt[];
+    const why = await whyNotAdoptable({ ...recorded, ...made.operation }, attempts, this.#eyes);
+    return why === null ? made : { kind: 'refused', why };
+  }
+
+  /** What the loop would do next, in words. */
+  #consequence(command: Command, made: Accepted, looked: Looked): string[] {
+    if (command.command === 'check_provider' || command.command === 'adopt_payment') return [];
+    const now = this.#eyes.clock.now();
+    const next = nextStep(made.operation, looked.sides, now, this.#eyes.policy);
+    return [inWords(next, { operation: made.operation, attempts: looked.seen.attempts }, now)];
+  }
+
+  /** Empty when one person is enough. */
+  #approvalFor(command: Command, after: Operation, looked: Looked, by: string): string[] {
+    const { currency } = after.wish.spec.amount;
+    const limit = this.#options.approval_amount[currency];
+    const amount = amountMoved(command, looked.seen.operation, after, this.#asking(by, '', looked));
+    if (limit === undefined || amount <= limit) return [];
+    const moved = formatMoney(amount, currency);
+    return [
+      `It moves ${moved}, more than one person may (${formatMoney(limit, currency)}): a second one with the scope support_lead has to approve it.`,
+    ];
+  }
+}
+
+/** The table of the store has one row a name, with the parameters of that name. */
+const commandOf = ({ command, parameters }: CommandRecord): Command => ({ command, parameters }) as Command;
+
+const described = ({ preview_id, command, parameters }: CommandRecord) => ({
+  preview_id,
+  command,
+  parameters,
+});
+
+function inWords(next: Decision, { operation: { wish }, attempts }: Journaled, now: Date): string {
+  switch (next.kind) {
+    case 'agreed':
+      return 'Then all is as wanted.';
+    case 'wait':
+      return `Then it waits: ${REASONS[next.reason].meaning}`;
+    case 'person':
+      return `It still needs a person: ${next.message}`;
+    case 'step': {
+      const { step } = next;
+      const amount =
+        'amount' in step && step.amount !== undefined
+          ? ` of ${formatMoney(step.amount, wish.spec.amount.currency)}`
+          : '';
+      const key = chooseKey(attempts, step.name, step.target, now, firstOrdinal(wish, step));
+      const again =
+        key.kind === 'resend' ? 'again, under the same key, so that it takes effect once' : 'under a new key';
+      return `Then ${step.name}${amount} is sent ${again}. ${REASONS[next.reason].meaning}`;
+    }
+  }
+}

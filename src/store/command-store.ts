@@ -1,0 +1,236 @@
+/** Commands of people in Postgres: each write names the state that it expects, so that a command is carried out once. */
+import type { Command, CommandName } from '../operation/command-rule.js';
+import type { Bound, CommandOutcome, Evidence } from '../operation/evidence.js';
+import type { Database } from './database.js';
+import { SET_WISH, tell, wishParameters } from './postgres-operation-store.js';
+import type { EventDraft, WishChange } from './record.js';
+
+export type CommandState = 'previewed' | 'awaiting_approval' | 'accepted' | 'observed';
+
+/** Times are RFC 3339, on the clock of the database. */
+export interface CommandRecord {
+  readonly preview_id: string;
+  readonly operation_id: string;
+  readonly command: CommandName;
+  readonly parameters: Command['parameters'];
+  readonly resource_version: number;
+  readonly evidence: Evidence;
+  readonly bound: Bound;
+  readonly effects: readonly string[];
+  readonly approval_needed: boolean;
+  /** accepted: carried out, and not looked at since · observed: the outcome is known. */
+  readonly state: CommandState;
+  readonly previewed_by: string;
+  readonly expires_at: string;
+  readonly expired: boolean;
+  readonly reason: string | null;
+  readonly requested_by: string | null;
+  readonly requested_at: string | null;
+  readonly approved_by: string | null;
+  readonly approved_at: string | null;
+  readonly carried_out_at: string | null;
+  readonly outcome: CommandOutcome | null;
+}
+
+export interface NewPreview extends Pick<
+  CommandRecord,
+  | 'operation_id'
+  | 'command'
+  | 'parameters'
+  | 'resource_version'
+  | 'evidence'
+  | 'bound'
+  | 'effects'
+  | 'approval_needed'
+  | 'previewed_by'
+> {
+  readonly lasts_ms: number;
+}
+
+const COLUMNS = `c.preview_id, o.operation_id, c.command, c.parameters, c.resource_version::int, c.evidence, c.bound,
+  c.effects, c.approval_needed, c.state, c.previewed_by, c.expires_at, c.expires_at <= now() AS expired, c.reason,
+  c.requested_by, c.requested_at, c.approved_by, c.approved_at, c.carried_out_at, c.outcome`;
+
+const PREVIEW = `
+WITH c AS (
+  INSERT INTO commands (operation, command, parameters, resource_version, evidence, bound, effects, approval_needed,
+    previewed_by, expires_at)
+  SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10::float8 / 1000)
+  FROM order_operations WHERE operation_id = $1
+  RETURNING *
+)
+SELECT ${COLUMNS} FROM c JOIN order_operations o ON o.id = c.operation`;
+
+const FIND = `
+SELECT ${COLUMNS} FROM commands c JOIN order_operations o ON o.id = c.operation
+WHERE c.preview_id = $2 AND o.operation_id = $1`;
+
+/** A request that waits for a second person; the operation is not touched, its timeline tells. */
+const REQUEST = `
+WITH command AS (
+  UPDATE commands c SET state = 'awaiting_approval', reason = $3, requested_by = $4, requested_at = now(),
+    expires_at = now() + make_interval(secs => $5::float8 / 1000)
+  FROM order_operations o
+  WHERE o.operation_id = $1 AND c.operation = o.id AND c.preview_id = $2 AND c.state = 'previewed' AND c.expires_at > now()
+  RETURNING c.operation
+), told AS (
+  INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
+  SELECT operation, now(), $6, $7, $8, $9, $10::jsonb FROM command
+)
+SELECT 1 FROM command`;
+
+/**
+ * The decision and what it does to the wish, or neither: the row of the operation is held at the version that was looked at,
+ * then the command is taken from the state that it was in. Of two who confirm at once the later one waits here, and
+ * finds another version or another state.
+ */
+const carryOut = (set: string, lines: number, at: number): string => `
+WITH target AS (
+  SELECT id, wake FROM order_operations WHERE operation_id = $1 AND resource_version = $2 FOR UPDATE
+), command AS (
+  UPDATE commands c SET state = 'accepted', carried_out_at = clock_timestamp(), woke = target.wake + 1,
+    reason = coalesce(c.reason, $${at + 2}), requested_by = coalesce(c.requested_by, $${at + 3}),
+    requested_at = coalesce(c.requested_at, now()),
+    approved_by = CASE WHEN c.state = 'awaiting_approval' THEN $${at + 3} END,
+    approved_at = CASE WHEN c.state = 'awaiting_approval' THEN now() END
+  FROM target
+  WHERE c.preview_id = $${at} AND c.operation = target.id AND c.state = $${at + 1} AND c.expires_at > now()
+  RETURNING c.operation
+), changed AS (
+  UPDATE order_operations o SET ${set} FROM command WHERE o.id = command.operation AND o.resource_version = $2
+  RETURNING o.id, o.updated_at
+), event AS (${tell(lines)})
+SELECT 1 FROM changed`;
+const CARRY_OUT = carryOut(SET_WISH, 10, 13);
+/** A command that only reads changes nothing that a reader of the operation sees. */
+const LOOK_AGAIN = carryOut('wake = wake + 1, next_attempt_at = now()', 3, 4);
+
+/** A pass that was claimed after the command has ended, so that what is recorded was seen since. */
+const LOOKED = `
+SELECT o.claimed_wake >= c.woke AND o.lease_holder IS NULL AS looked
+FROM commands c JOIN order_operations o ON o.id = c.operation WHERE c.preview_id = $1`;
+
+const OBSERVED = `
+WITH command AS (
+  UPDATE commands SET state = 'observed', outcome = $2 WHERE preview_id = $1 AND state = 'accepted' RETURNING operation
+)
+INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
+SELECT operation, now(), $3, $4, $5, $6, $7::jsonb FROM command`;
+
+type Row = Omit<CommandRecord, 'expires_at' | 'requested_at' | 'approved_at' | 'carried_out_at'> & {
+  readonly expires_at: Date;
+  readonly requested_at: Date | null;
+  readonly approved_at: Date | null;
+  readonly carried_out_at: Date | null;
+};
+
+const iso = (time: Date | null): string | null => time?.toISOString() ?? null;
+const toCommand = (row: Row): CommandRecord => ({
+  ...row,
+  expires_at: row.expires_at.toISOString(),
+  requested_at: iso(row.requested_at),
+  approved_at: iso(row.approved_at),
+  carried_out_at: iso(row.carried_out_at),
+});
+
+/** Who carries out which command, from which state. */
+export interface Decision {
+  readonly preview_id: string;
+  readonly from: 'previewed' | 'awaiting_approval';
+  readonly by: string;
+  readonly reason: string;
+  /** False: nothing of the wish changes, it is only looked again. */
+  readonly changes: boolean;
+}
+
+export class CommandStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async preview(preview: NewPreview): Promise<CommandRecord> {
+    const [row] = await this.#database.query<Row>(PREVIEW, [
+      preview.operation_id,
+      preview.command,
+      JSON.stringify(preview.parameters),
+      preview.resource_version,
+      JSON.stringify(preview.evidence),
+      JSON.stringify(preview.bound),
+      JSON.stringify(preview.effects),
+      preview.approval_needed,
+      preview.previewed_by,
+      preview.lasts_ms,
+    ]);
+    if (row === undefined) throw new Error('a preview was asked for an operation that does not exist');
+    return toCommand(row);
+  }
+
+  async find(operationId: string, previewId: string): Promise<CommandRecord | null> {
+    const [row] = await this.#database.query<Row>(FIND, [operationId, previewId]);
+    return row === undefined ? null : toCommand(row);
+  }
+
+  /** False when it is no longer a preview, or expired. */
+  async request(
+    { operation_id, preview_id }: CommandRecord,
+    by: string,
+    reason: string,
+    lasts_ms: number,
+    event: EventDraft,
+  ): Promise<boolean> {
+    const rows = await this.#database.query(REQUEST, [
+      operation_id,
+      preview_id,
+      reason,
+      by,
+      lasts_ms,
+      ...told(event),
+    ]);
+    return rows.length > 0;
+  }
+
+  /** False when the operation, or the command, is no longer as it was: nothing was written. */
+  async carryOut(decision: Decision, change: WishChange): Promise<boolean> {
+    const { preview_id, from, reason, by } = decision;
+    const command = [preview_id, from, reason, by];
+    const rows = decision.changes
+      ? await this.#database.query(CARRY_OUT, [...wishParameters(change), ...command])
+      : await this.#database.query(LOOK_AGAIN, [
+          change.operation_id,
+          change.resource_version,
+          JSON.stringify([change.event]),
+          ...command,
+        ]);
+    return rows.length > 0;
+  }
+
+  /** Whether a pass has looked since the command was carried out. */
+  async looked(previewId: string): Promise<boolean> {
+    const [row] = await this.#database.query<{ looked: boolean | null }>(LOOKED, [previewId]);
+    return row?.looked ?? false;
+  }
+
+  /** Kept once: the first who saw what became of it says so. */
+  async observed(previewId: string, outcome: CommandOutcome, event: EventDraft): Promise<void> {
+    await this.#database.query(OBSERVED, [previewId, JSON.stringify(outcome), ...told(event)]);
+  }
+
+  /** The operation that has this payment, or null. */
+  async ownerOf(account: string, reference: string): Promise<string | null> {
+    const [row] = await this.#database.query<{ operation_id: string }>(
+      'SELECT operation_id FROM order_operations WHERE account = $1 AND provider_reference = $2',
+      [account, reference],
+    );
+    return row?.operation_id ?? null;
+  }
+}
+
+const told = ({ type, actor, message, data }: EventDraft): unknown[] => [
+  type,
+  actor.kind,
+  actor.name,
+  message,
+  data === undefined ? null : JSON.stringify(data),
+];

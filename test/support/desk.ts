@@ -1,0 +1,53 @@
+/** Support staff at work: previews and confirmations over HTTP, as a console would send them. */
+import { CommandOut, PreviewOut } from '../../src/api/schemas/commands.js';
+import { pathOf, problem } from './api.js';
+import type { Answer } from './http.js';
+import type { Shop } from './shop.js';
+
+type Name = Parameters<Shop['as']>[0];
+
+export interface Desk {
+  preview(id: string, command: string, parameters?: object, by?: Name): Promise<Answer>;
+  confirm(id: string, previewId: string, by?: Name, reason?: string): Promise<Answer>;
+  approve(id: string, previewId: string, by?: Name): Promise<Answer>;
+  /** Both, one after the other; fails unless the command is accepted. */
+  command(id: string, command: string, parameters?: object, by?: Name): Promise<CommandOut>;
+  /** Why a command is not available; fails when it is. */
+  whyNot(id: string, command: string, parameters?: object, by?: Name): Promise<string>;
+}
+
+export function aDesk(shop: Shop): Desk {
+  const desk: Desk = {
+    preview: (id, command, parameters, by = 'desk') =>
+      shop.as(by)('POST', pathOf(id, '/commands/preview'), {
+        body: { command, ...(parameters === undefined ? {} : { parameters }) },
+      }),
+    confirm: (id, preview_id, by = 'desk', reason = 'seen in the dashboard') =>
+      shop.as(by)('POST', pathOf(id, '/commands'), { body: { preview_id, reason } }),
+    approve: (id, previewId, by = 'boss') =>
+      shop.as(by)('POST', pathOf(id, `/commands/${previewId}/approval`)),
+    async command(id, command, parameters, by = 'desk') {
+      const preview = previewed(await desk.preview(id, command, parameters, by));
+      return commanded(await desk.confirm(id, preview.preview_id, by));
+    },
+    async whyNot(id, command, parameters, by = 'desk') {
+      const answer = await desk.preview(id, command, parameters, by);
+      const { code, detail } = problem(answer);
+      if (code !== 'command_not_available') throw new Error(`expected a refusal, got ${answer.text}`);
+      return detail;
+    },
+  };
+  return desk;
+}
+
+/** The answer as a preview; fails unless it is one. */
+export function previewed(answer: Answer): PreviewOut {
+  if (answer.status !== 201) throw new Error(`expected 201, got ${answer.status}: ${answer.text}`);
+  return PreviewOut.parse(answer.json());
+}
+
+/** The answer as a command; fails unless it is one. */
+export function commanded(answer: Answer): CommandOut {
+  if (answer.status !== 202) throw new Error(`expected 202, got ${answer.status}: ${answer.text}`);
+  return CommandOut.parse(answer.json());
+}
