@@ -100,7 +100,7 @@ WITH probes AS (
 ), claimed AS (
   UPDATE order_operations o
   SET lease_holder = $2, lease_expires_at = now() + make_interval(secs => $3::float8 / 1000),
-      fencing_token = fencing_token + 1, claimed_wake = wake
+      fencing_token = fencing_token + 1, wake_at_claim = wake
   FROM (SELECT id FROM due ORDER BY turn LIMIT $1) d WHERE o.id = d.id
   RETURNING o.*
 )

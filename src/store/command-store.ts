@@ -107,7 +107,7 @@ const LOOK_AGAIN = carryOut('wake = wake + 1, next_attempt_at = now()', 3, 4);
 
 /** A pass that was claimed after the command has ended, so that what is recorded was seen since. */
 const LOOKED = `
-SELECT o.claimed_wake >= c.woke AND o.lease_holder IS NULL AS looked
+SELECT o.wake_at_claim >= c.woke AND o.lease_holder IS NULL AS looked
 FROM commands c JOIN order_operations o ON o.id = c.operation WHERE c.preview_id = $1`;
 
 const OBSERVED = `

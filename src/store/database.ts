@@ -18,7 +18,7 @@ import { BrokenPasses1700000000007 } from '../../migrations/0007-broken-passes.j
 import { Commands1700000000008 } from '../../migrations/0008-commands.js';
 import { Findings1700000000010 } from '../../migrations/0010-findings.js';
 import { MoneyOutTurns1700000000012 } from '../../migrations/0012-money-out-turns.js';
-import { LeanRows1700000000022 } from '../../migrations/0022-lean-rows.js';
+import { LeanRows1700000000013 } from '../../migrations/0013-lean-rows.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -135,7 +135,7 @@ export class Database {
         Commands1700000000008,
         Findings1700000000010,
         MoneyOutTurns1700000000012,
-        LeanRows1700000000022,
+        LeanRows1700000000013,
       ],
       migrationsTableName: 'schema_migrations',
       synchronize: false,

@@ -81,14 +81,14 @@ WITH input AS (
   UPDATE order_operations o SET
     facts = i.facts,
     provider_reference = coalesce(i.provider_reference, o.provider_reference),
-    status = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+    status = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.wake_at_claim)
       THEN i.status ELSE o.status END,
-    settled_at = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+    settled_at = CASE WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.wake_at_claim)
       THEN (i.status->>'settled_at')::timestamptz ELSE o.settled_at END,
     deadline_at = CASE
       -- Asked of nobody while the record is held, and a write that touches no index is a cheaper one.
       WHEN i.intent IS NOT NULL THEN o.deadline_at
-      WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.claimed_wake)
+      WHEN o.generation = i.generation AND (o.resource_version = i.resource_version OR o.wake = o.wake_at_claim)
       THEN (i.status->>'deadline_at')::timestamptz ELSE o.deadline_at END,
     resource_version = o.resource_version + CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END,
     updated_at = CASE WHEN i.changed OR i.intent IS NOT NULL THEN clock_timestamp() ELSE o.updated_at END,
@@ -102,12 +102,12 @@ WITH input AS (
       ELSE o.lease_expires_at END,
     next_attempt_at = CASE
       WHEN i.intent IS NOT NULL THEN o.next_attempt_at
-      WHEN o.wake <> o.claimed_wake OR o.generation <> i.generation THEN now()
+      WHEN o.wake <> o.wake_at_claim OR o.generation <> i.generation THEN now()
       ELSE now() + make_interval(secs => i.look_in_ms / 1000) END
   FROM input i
   WHERE o.id = i."row" AND o.fencing_token = i.fencing_token AND o.lease_holder = i.worker
-  RETURNING o.id, o.resource_version, o.wake <> o.claimed_wake AS woken,
-    o.generation = i.generation AND (o.wake = o.claimed_wake OR i.resource_version =
+  RETURNING o.id, o.resource_version, o.wake <> o.wake_at_claim AS woken,
+    o.generation = i.generation AND (o.wake = o.wake_at_claim OR i.resource_version =
       o.resource_version - CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END) AS derived,
     i.intent IS NOT NULL AND o.resource_version = i.resource_version + 1 AND o.lease_expires_at > clock_timestamp() AS may_send
 ), opened AS (
@@ -139,7 +139,7 @@ FROM written w LEFT JOIN opened ON opened.operation = w.id`,
 
 /** The open try of an intent that was recorded under this lease although its answer did not come back. */
 export const BEGUN = `
-SELECT i."row", o.wake <> o.claimed_wake AS woken, to_json(a.*) AS attempt
+SELECT i."row", o.wake <> o.wake_at_claim AS woken, to_json(a.*) AS attempt
 FROM json_to_recordset($1::json) AS i(
     "row" bigint, worker text, fencing_token bigint, effect_key text, attempt_id bigint)
   JOIN order_operations o ON o.id = i."row" AND o.fencing_token = i.fencing_token AND o.lease_holder = i.worker

@@ -62,7 +62,7 @@ WITH held AS (
 ), broken AS (
   UPDATE order_operations o SET
     broken = broken + 1, lease_holder = NULL, lease_expires_at = NULL,
-    next_attempt_at = CASE WHEN wake <> claimed_wake THEN now() ELSE now() + make_interval(secs => $4::float8 / 1000) END,
+    next_attempt_at = CASE WHEN wake <> wake_at_claim THEN now() ELSE now() + make_interval(secs => $4::float8 / 1000) END,
     status = CASE WHEN tells
       THEN status || jsonb_build_object('attention', $5::jsonb, 'condition', $5::jsonb->'reason') ELSE status END,
     resource_version = resource_version + tells::int,

@@ -38,7 +38,7 @@ async function fulfilled(product: Product, client: Client, operationId: string):
   await until(async () => {
     const [row] = await product.db.database.query<{ n: string }>(
       `SELECT count(*) AS n FROM order_operations
-       WHERE next_attempt_at <= now() + interval '1 minute' OR lease_holder IS NOT NULL OR wake <> claimed_wake`,
+       WHERE next_attempt_at <= now() + interval '1 minute' OR lease_holder IS NOT NULL OR wake <> wake_at_claim`,
     );
     return row?.n === '0';
   }, 'the records to rest');

@@ -247,7 +247,7 @@ describe('whom it wakes', () => {
     const { id, payment } = await aQuietOrder();
     await api.db.database.query(
       `UPDATE order_operations SET next_attempt_at = now() - interval '1 s', lease_holder = 'worker',
-         lease_expires_at = now() + interval '1 min', claimed_wake = wake, fencing_token = 7 WHERE operation_id = $1`,
+         lease_expires_at = now() + interval '1 min', wake_at_claim = wake, fencing_token = 7 WHERE operation_id = $1`,
       [id],
     );
     await send(signed(anEvent('evt_held', 'payment_intent.succeeded', aPayment(payment))));

@@ -2,6 +2,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const UP = `
+-- Workers of former versions, which would take what is left out for something else, fail on this name instead.
+ALTER TABLE order_operations RENAME COLUMN claimed_wake TO wake_at_claim;
 ALTER TABLE order_operations ALTER COLUMN first_spec DROP NOT NULL;
 COMMENT ON COLUMN order_operations.first_spec IS
   'The spec as first created, which repeated creates are compared with; null while it is the spec';
@@ -11,7 +13,7 @@ COMMENT ON COLUMN order_operations.status IS
   'Derived from wish and facts by one pure function wherever either is written; usual members are left out';
 `;
 
-export class LeanRows1700000000022 implements MigrationInterface {
+export class LeanRows1700000000013 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(UP);
   }
