@@ -131,9 +131,15 @@ export function theTimelineTellsOfTheInterruption(cell: Cell, { events, tries, m
   expect(found).toBeLessThan(Math.max(begun + LEASE_MS, manned.getTime()) + SWEEP_INTERVAL_MS + PATIENCE_MS);
 }
 
-/** What it knew was old: it is in its tries, and nowhere else. */
-export function theLateWorkerChangedNothing(found: Found, settled: Evidence): void {
+/** What it knew was old: its answer is in its try and has a line in the timeline, and that is all. */
+export function theLateWorkerChangedNothing(cell: Cell, found: Found, settled: Evidence): void {
   expect(found.status).toEqual(settled.status);
   expect(found.ledger).toEqual(settled.ledger);
-  expect(found.events).toEqual(settled.events);
+  expect(found.events.slice(0, settled.events.length)).toEqual(settled.events);
+  const late = found.events.slice(settled.events.length);
+  const step = lostIn(cell);
+  const word = (LATE as Partial<Record<Point, unknown>>)[cell.point] ?? expect.stringMatching(/./);
+  expect(late.map(({ type, data }) => [data?.['step'], type.replace('effect_', '')])).toEqual(
+    step === undefined ? [] : [[step, word]],
+  );
 }

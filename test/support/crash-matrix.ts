@@ -57,7 +57,7 @@ export function crashMatrix(loss: Loss): void {
         thePointWasReached(cell, evidence.atPoint);
         theJournalTellsWhatHappened(cell, evidence, loss);
         theTimelineTellsOfTheInterruption(cell, evidence);
-        if (evidence.settled !== null) theLateWorkerChangedNothing(evidence, evidence.settled);
+        if (evidence.settled !== null) theLateWorkerChangedNothing(cell, evidence, evidence.settled);
       });
     });
   });
