@@ -19,6 +19,7 @@ import { ClientSecretReader } from './reconciler/client-secret-reader.js';
 import { ReadingPlanner } from './reconciler/planner.js';
 import type { LoopDependencies } from './reconciler/ports.js';
 import { Sweep } from './reconciler/sweep.js';
+import { AccountDesk } from './store/account-desk.js';
 import { AccountStore } from './store/account-store.js';
 import { Database } from './store/database.js';
 import { EventInbox } from './store/event-inbox.js';
@@ -316,6 +317,10 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     apiKeys: config.API_KEYS,
     accounts: [...config.accounts.keys()],
     amountProblem: (_provider, value, currency) => amountProblem(value, currency),
+    desk: {
+      accounts: new AccountDesk(database, loop.accounts.ceiling),
+      brake: loop.brake,
+    },
     inbox: new EventInbox(database),
     webhookSecrets: new Map(
       [...config.accounts].map(([name, { webhook_secret = [] }]) => [name, [webhook_secret].flat()]),

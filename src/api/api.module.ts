@@ -9,6 +9,7 @@ import { OperationsController } from './operations/operations.controller.js';
 import { Waiters } from './operations/waiters.js';
 import { Writes } from './operations/writes.js';
 import { ProbesController } from './probes/probes.controller.js';
+import { AccountsController } from './support/accounts.controller.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 import {
   ACCOUNTS,
@@ -17,6 +18,7 @@ import {
   CLIENT_SECRETS,
   CLOCK,
   FINDINGS,
+  DESK,
   INBOX,
   LOGGER,
   METRICS,
@@ -45,6 +47,7 @@ const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(POLICY, dependencies.policy),
   value(ACCOUNTS, dependencies.accounts),
   value(AMOUNT_PROBLEM, dependencies.amountProblem),
+  value(DESK, dependencies.desk),
   value(INBOX, dependencies.inbox),
   value(WEBHOOK_SECRETS, dependencies.webhookSecrets),
   Writes,
@@ -66,6 +69,7 @@ export class ApiModule {
         CustomerController,
         JournalController,
         FindingsController,
+        AccountsController,
         WebhooksController,
       ],
       providers: [...forProbes(dependencies), ...forOperations(dependencies)],

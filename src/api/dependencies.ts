@@ -6,8 +6,10 @@ import type { Bell } from '../reconciler/bell.js';
 import type { ClientSecrets } from '../reconciler/client-secret.js';
 import type { Planner } from '../reconciler/plan.js';
 import type { FindingStore } from '../store/finding-store.js';
+import type { AccountDesk } from '../store/account-desk.js';
 import type { EventInbox } from '../store/event-inbox.js';
 import type { OperationStore } from '../store/operation-store.js';
+import type { RefundBrake } from '../store/refund-brake.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 
@@ -28,6 +30,13 @@ export interface ProbeDependencies {
   readonly logger: Logger;
 }
 
+/** What support works with, besides the operations themselves. */
+export interface SupportDesk {
+  readonly accounts: AccountDesk;
+  /** As the workers have it. */
+  readonly brake: Pick<RefundBrake, 'limitsOf'>;
+}
+
 export interface FullDependencies {
   readonly role: 'full';
   readonly readiness: Readiness;
@@ -44,6 +53,7 @@ export interface FullDependencies {
   /** Names of the configured provider accounts. */
   readonly accounts: readonly string[];
   readonly amountProblem: AmountProblem;
+  readonly desk: SupportDesk;
   readonly inbox: EventInbox;
   /** Secrets of an account's webhook endpoint, by account; several while one is being replaced. */
   readonly webhookSecrets: ReadonlyMap<string, readonly string[]>;

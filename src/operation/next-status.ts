@@ -170,7 +170,11 @@ function conditionsOf(
   const doubt = facts.unresolved !== null;
   const unread = facts.failure !== null && isReading(facts.failure.step);
   const message =
-    decision.kind === 'person' ? decision.message : (facts.failure?.message ?? REASONS[reason].meaning);
+    decision.kind === 'person'
+      ? decision.message
+      : reason === 'AccountPaused'
+        ? accountPaused(operation)
+        : (facts.failure?.message ?? REASONS[reason].meaning);
   const ready: Condition['status'] = doubt ? 'Unknown' : decision.kind === 'agreed' ? 'True' : 'False';
   const synced: Condition =
     doubt || unread || (evaluated === 0 && facts.failure === null)
@@ -179,6 +183,11 @@ function conditionsOf(
         ? condition('Synced', 'True', 'Observed', REASONS.Observed.meaning, operation, at, evaluated)
         : condition('Synced', 'False', reason, message, operation, at, evaluated);
   return [synced, condition('Ready', ready, reason, message, operation, at, evaluated)];
+}
+
+function accountPaused({ account, facts }: Operation): string {
+  const { by = '', reason = '' } = facts.account_paused ?? {};
+  return `${by} stopped all writes of the account "${account}": ${reason}`;
 }
 
 /** A warning of the authorization's end, unless it is captured by itself before. */
@@ -195,7 +204,8 @@ function expiryOf(
   const { capture, capture_amount } = spec.payment;
   const kept = goal.kind === 'authorize' || (capture === 'manual' && capture_amount === null);
   // What holds back a capture of our own holds it back beyond its time as well.
-  if (!kept && paused === null && decision.kind !== 'person') return [];
+  const held = paused !== null || decision.kind === 'person' || isOfAccount(decision);
+  if (!kept && !held) return [];
   const ends = operation.facts.payment.capture_before ?? '';
   const message = `The authorization ends at ${ends}; what is not captured by then has to be paid anew.`;
   return [
@@ -221,6 +231,9 @@ function driftOf(operation: Operation, decision: Decision, at: string, evaluated
   const message = `It was as wanted, and is not since ${drift.since}: ${differences(drift).join(', ')}.`;
   return [condition('Drifted', 'True', 'Drifted', message, operation, at, evaluated)];
 }
+
+const isOfAccount = (decision: Decision): boolean =>
+  decision.kind === 'wait' && decision.reason === 'AccountPaused';
 
 function condition(
   type: Condition['type'],

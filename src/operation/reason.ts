@@ -38,6 +38,9 @@ export const REASONS = {
   },
   DisputeLost: { meaning: 'A dispute was lost: the bank gave its amount back to the customer for good.' },
   Paused: { meaning: 'A person paused this operation; it is read but nothing is written.' },
+  AccountPaused: {
+    meaning: 'A person stopped all writes of the account; it is read but nothing is written.',
+  },
   // Needs the customer
   PaymentDeclined: { meaning: 'The payment was declined; the customer can try again until the deadline.' },
   AuthorizationExpired: {

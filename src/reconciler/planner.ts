@@ -1,13 +1,12 @@
 /** The plan of an operation: one look and one decision, as a pass would make them, with nothing done. */
 import { paymentFailure } from '../operation/absorb.js';
-import { nextStep } from '../operation/next-step.js';
 import { withoutPage, type Observation } from '../operation/observation.js';
 import type { Operation } from '../operation/operation.js';
 import { allRefunds } from '../operation/refund.js';
 import { formatMoney } from '../operation/money.js';
 import type { OperationStore } from '../store/operation-store.js';
 import { observe } from './observe.js';
-import { beginPass, withObservation } from './pass.js';
+import { beginPass, decide, withObservation } from './pass.js';
 import type { Plan, Planner } from './plan.js';
 import type { LoopDependencies } from './ports.js';
 
@@ -25,16 +24,25 @@ export class ReadingPlanner implements Planner {
   async plan(operationId: string): Promise<Plan | null> {
     const record = await this.#store.find(operationId);
     if (record === null) return null;
-    const attempts = await this.#store.attempts(operationId);
-    const pass = beginPass({ row: '', fencing_token: 0, record, attempts });
+    const [attempts, paused] = await Promise.all([
+      this.#store.attempts(operationId),
+      this.#eyes.accounts.pauseOf(record.account),
+    ]);
+    const account = paused === null ? {} : { account_paused: paused };
+    const pass = beginPass({ row: '', fencing_token: 0, record, attempts, ...account });
     const observation = await observe(pass, this.#eyes, true);
-    const { operation } = withObservation(pass, observation, this.#eyes.clock.now());
+    const after = withObservation(pass, observation, this.#eyes.clock.now());
     const seen = {
       payment: paymentFailure(pass.operation, observation) === null,
       inventory: observation.inventory.kind !== 'unknown',
     };
-    const decision = nextStep(operation, seen, this.#eyes.clock.now(), this.#eyes.policy);
-    return { record, observation: evidence(observation), decision, differences: differences(operation) };
+    const { decision } = decide(after, seen, this.#eyes.clock.now(), this.#eyes.policy);
+    return {
+      record,
+      observation: evidence(observation),
+      decision,
+      differences: differences(after.operation),
+    };
   }
 }
 

@@ -15,6 +15,7 @@ import { Deadlines1700000000004 } from '../../migrations/0004-deadlines.js';
 import { CheapWrites1700000000005 } from '../../migrations/0005-cheap-writes.js';
 import { MoneyOutBrake1700000000006 } from '../../migrations/0006-money-out-brake.js';
 import { BrokenPasses1700000000007 } from '../../migrations/0007-broken-passes.js';
+import { Support1700000000009 } from '../../migrations/0009-support.js';
 import { Findings1700000000010 } from '../../migrations/0010-findings.js';
 import { MoneyOutTurns1700000000012 } from '../../migrations/0012-money-out-turns.js';
 import { LeanRows1700000000022 } from '../../migrations/0022-lean-rows.js';
@@ -131,6 +132,7 @@ export class Database {
         CheapWrites1700000000005,
         MoneyOutBrake1700000000006,
         BrokenPasses1700000000007,
+        Support1700000000009,
         Findings1700000000010,
         MoneyOutTurns1700000000012,
         LeanRows1700000000022,

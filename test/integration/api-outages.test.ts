@@ -9,7 +9,17 @@ import { FindingStore } from '../../src/store/finding-store.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
-import { aBody, anApi, keyed, operation, pathOf, problem, refusal, type TestApi } from '../support/api.js';
+import {
+  aBody,
+  aDesk,
+  anApi,
+  keyed,
+  operation,
+  pathOf,
+  problem,
+  refusal,
+  type TestApi,
+} from '../support/api.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
 import { clientOf, listen, type Client } from '../support/http.js';
 import { POLICY } from '../support/operations.js';
@@ -34,6 +44,7 @@ async function serve(database: Database): Promise<Served> {
     apiKeys: [{ name: 'root', scopes: ['admin'], secret: 'root-secret' }],
     accounts: ['default'],
     amountProblem: () => null,
+    desk: aDesk(database),
     inbox: new EventInbox(database),
     webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },

@@ -10,7 +10,7 @@ import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
-import { aBody, keyed, pathOf } from './api.js';
+import { aBody, aDesk, keyed, pathOf } from './api.js';
 import { clientOf, listen, type Answer, type Client } from './http.js';
 import type { JournalEntry, SandboxControl } from './sandbox-control.js';
 import { signed, WEBHOOK_SECRET } from './webhooks.js';
@@ -27,6 +27,7 @@ export interface Shop {
   /** With the scope `checkout`. */
   readonly call: Client;
   readonly asSupport: Client;
+  readonly asLead: Client;
   /** Every line that the API logged, from debug on. */
   readonly logged: readonly string[];
   readonly worker: LoopDependencies;
@@ -77,9 +78,11 @@ export async function aShop(): Promise<Shop> {
     apiKeys: [
       { name: 'shop', scopes: ['checkout'], secret: 'shop-secret' },
       { name: 'desk', scopes: ['support'], secret: 'desk-secret' },
+      { name: 'lead', scopes: ['support_lead'], secret: 'lead-secret' },
     ],
     accounts: ['default'],
     amountProblem: () => null,
+    desk: aDesk(world.db.database),
     inbox: new EventInbox(world.db.database),
     webhookSecrets: new Map([['default', [WEBHOOK_SECRET]]]),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
@@ -99,6 +102,7 @@ export async function aShop(): Promise<Shop> {
     clock,
     call,
     asSupport: clientOf(port, keyed('desk-secret')),
+    asLead: clientOf(port, keyed('lead-secret')),
     logged,
     worker,
     async order(operationId, spec = {}) {

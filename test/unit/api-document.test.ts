@@ -37,6 +37,7 @@ beforeAll(async () => {
     FullDependencies['bell'] &
     FullDependencies['planner'] &
     FullDependencies['clientSecrets'] &
+    FullDependencies['desk'] &
     FullDependencies['inbox'];
   app = await createApi({
     role: 'full',
@@ -50,6 +51,7 @@ beforeAll(async () => {
     apiKeys: [],
     accounts: ['default'],
     amountProblem: () => null,
+    desk: nothing,
     inbox: nothing,
     webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
@@ -81,6 +83,7 @@ describe('the OpenAPI document', () => {
       'get /metrics',
       'get /readyz',
       'get /v1/findings',
+      'get /v1/accounts',
       'get /v1/operations',
       'get /v1/operations/{operation_id}',
       'get /v1/operations/{operation_id}/attempts',
@@ -88,6 +91,8 @@ describe('the OpenAPI document', () => {
       'get /v1/operations/{operation_id}/events',
       'get /v1/operations/{operation_id}/plan',
       'patch /v1/operations/{operation_id}',
+      'post /v1/accounts/{account}/pause',
+      'post /v1/accounts/{account}/resume',
       'post /v1/operations',
       'post /v1/operations/{operation_id}/cancel',
       'post /v1/operations/{operation_id}/capture',
@@ -172,6 +177,8 @@ describe('the OpenAPI document', () => {
       stripe: true,
       '{account}': true,
       cancel: false,
+      pause: true,
+      resume: true,
       capture: false,
       payment: false,
       refunds: true,

@@ -130,12 +130,12 @@ describe('API keys', () => {
     admin: ['checkout', 'support', 'support_lead', 'admin'],
   };
   test.each(SCOPES)('what %s includes', (scope) => {
-    const granted = SCOPES.filter((wanted) => mayCall({ name: 'k', scopes: [scope] }, [wanted]));
+    const granted = SCOPES.filter((wanted) => mayCall({ kind: 'key', name: 'k', scopes: [scope] }, [wanted]));
     expect(granted).toEqual(grants[scope]);
   });
   test('any of several scopes is enough', () => {
-    expect(mayCall({ name: 'k', scopes: ['support'] }, ['checkout', 'support'])).toBe(true);
-    expect(mayCall({ name: 'k', scopes: [] }, ['checkout', 'support'])).toBe(false);
+    expect(mayCall({ kind: 'key', name: 'k', scopes: ['support'] }, ['checkout', 'support'])).toBe(true);
+    expect(mayCall({ kind: 'key', name: 'k', scopes: [] }, ['checkout', 'support'])).toBe(false);
   });
 });
 

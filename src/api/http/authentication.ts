@@ -1,14 +1,18 @@
 /** API keys: who calls, and whether they may. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { ApiKey, Scope } from '../../config.js';
+import type { Actor } from '../../store/record.js';
 
 /** The key that a request came with; its secret stays here. */
 export interface Caller {
+  readonly kind: 'key' | 'person';
   readonly name: string;
   readonly scopes: readonly Scope[];
 }
 
 const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer');
+/** As whom the timeline names the caller. */
+export const actorOf = ({ kind, name }: Caller): Actor => ({ kind, name });
 
 export class Authenticator {
   readonly #keys: readonly { readonly digest: Buffer; readonly caller: Caller }[];
@@ -16,7 +20,7 @@ export class Authenticator {
   constructor(keys: readonly ApiKey[]) {
     this.#keys = keys.map(({ name, scopes, secret }) => ({
       digest: digest(secret),
-      caller: { name, scopes },
+      caller: { kind: 'key', name, scopes },
     }));
   }
 

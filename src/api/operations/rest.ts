@@ -1,8 +1,8 @@
 /** When nothing moves by itself any more, so that waiting longer would show nothing new. Pure. */
 import type { Operation } from '../../operation/operation.js';
 
-export function isAtRest({ status, wish }: Operation): boolean {
-  if (status.attention !== null || wish.paused !== null) return true;
+export function isAtRest({ status, wish, facts }: Operation): boolean {
+  if (status.attention !== null || wish.paused !== null || facts.account_paused !== undefined) return true;
   switch (status.phase) {
     case 'fulfilled':
     case 'cancelled':

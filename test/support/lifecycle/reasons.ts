@@ -25,6 +25,7 @@ export const MOVED_ON_BY: Readonly<Record<Reason, string>> = {
   DisputeInquiry: 'the bank, or a refund of the whole',
   DisputeLost: 'nothing: it is decided',
   Paused: 'the person who paused it',
+  AccountPaused: 'whoever resumes the account; then by itself, little by little',
   PaymentDeclined: 'the customer by `POST …/payment`, or the payment deadline',
   AuthorizationExpired: 'a person, or `POST …/cancel`',
   AuthorizationExpiring: 'whoever captures or cancels; else it lapses',
