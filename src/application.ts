@@ -29,6 +29,7 @@ import { PassStore } from './store/pass-store.js';
 import { PostgresOperationStore } from './store/postgres-operation-store.js';
 import { RefundBrake } from './store/refund-brake.js';
 import { collectStatistics } from './store/statistics.js';
+import { TriageStore } from './store/triage-store.js';
 import type { Logger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
 import { within } from './within.js';
@@ -319,6 +320,7 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     amountProblem: (_provider, value, currency) => amountProblem(value, currency),
     desk: {
       accounts: new AccountDesk(database, loop.accounts.ceiling),
+      triage: new TriageStore(database),
       brake: loop.brake,
     },
     inbox: new EventInbox(database),

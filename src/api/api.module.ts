@@ -10,6 +10,7 @@ import { Waiters } from './operations/waiters.js';
 import { Writes } from './operations/writes.js';
 import { ProbesController } from './probes/probes.controller.js';
 import { AccountsController } from './support/accounts.controller.js';
+import { TriageController } from './support/triage.controller.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 import {
   ACCOUNTS,
@@ -70,6 +71,7 @@ export class ApiModule {
         JournalController,
         FindingsController,
         AccountsController,
+        TriageController,
         WebhooksController,
       ],
       providers: [...forProbes(dependencies), ...forOperations(dependencies)],

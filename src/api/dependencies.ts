@@ -10,6 +10,7 @@ import type { AccountDesk } from '../store/account-desk.js';
 import type { EventInbox } from '../store/event-inbox.js';
 import type { OperationStore } from '../store/operation-store.js';
 import type { RefundBrake } from '../store/refund-brake.js';
+import type { TriageStore } from '../store/triage-store.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 
@@ -35,6 +36,7 @@ export interface SupportDesk {
   readonly accounts: AccountDesk;
   /** As the workers have it. */
   readonly brake: Pick<RefundBrake, 'limitsOf'>;
+  readonly triage: TriageStore;
 }
 
 export interface FullDependencies {

@@ -13,6 +13,7 @@ import type { Database } from '../../src/store/database.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { RefundBrake } from '../../src/store/refund-brake.js';
+import { TriageStore } from '../../src/store/triage-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { freshDatabase, type TestDatabase } from './database.js';
@@ -48,6 +49,7 @@ export const keyed = (secret: string): Record<string, string> => ({ authorizatio
 export const aDesk = (database: Database): SupportDesk => ({
   accounts: new AccountDesk(database, 1_000),
   brake: new RefundBrake(database, { refunds: 1_000, amounts: {} }),
+  triage: new TriageStore(database),
 });
 
 export async function anApi(changes: Partial<FullDependencies> = {}): Promise<TestApi> {

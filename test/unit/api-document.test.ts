@@ -82,14 +82,16 @@ describe('the OpenAPI document', () => {
       'get /livez',
       'get /metrics',
       'get /readyz',
-      'get /v1/findings',
       'get /v1/accounts',
+      'get /v1/attention',
+      'get /v1/findings',
       'get /v1/operations',
       'get /v1/operations/{operation_id}',
       'get /v1/operations/{operation_id}/attempts',
       'get /v1/operations/{operation_id}/client_secret',
       'get /v1/operations/{operation_id}/events',
       'get /v1/operations/{operation_id}/plan',
+      'get /v1/operations/{operation_id}/triage',
       'patch /v1/operations/{operation_id}',
       'post /v1/accounts/{account}/pause',
       'post /v1/accounts/{account}/resume',
@@ -100,6 +102,7 @@ describe('the OpenAPI document', () => {
       'post /v1/operations/{operation_id}/refunds',
       'post /v1/webhooks/stripe',
       'post /v1/webhooks/stripe/{account}',
+      'put /v1/operations/{operation_id}/triage',
     ]);
   });
 
@@ -177,6 +180,7 @@ describe('the OpenAPI document', () => {
       stripe: true,
       '{account}': true,
       cancel: false,
+      triage: true,
       pause: true,
       resume: true,
       capture: false,
