@@ -10,6 +10,7 @@ import { Waiters } from './operations/waiters.js';
 import { Writes } from './operations/writes.js';
 import { ProbesController } from './probes/probes.controller.js';
 import { AccountsController } from './support/accounts.controller.js';
+import { HandoverController } from './support/handover.controller.js';
 import { TriageController } from './support/triage.controller.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 import {
@@ -72,6 +73,7 @@ export class ApiModule {
         FindingsController,
         AccountsController,
         TriageController,
+        HandoverController,
         WebhooksController,
       ],
       providers: [...forProbes(dependencies), ...forOperations(dependencies)],

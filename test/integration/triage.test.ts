@@ -1,5 +1,6 @@
 /** The attention queue: counts, who looks after what, and snoozes that end when something else needs a person. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { HandoverOut } from '../../src/api/schemas/handover.js';
 import { AttentionOut, TriageOut } from '../../src/api/schemas/triage.js';
 import type { OperationList } from '../../src/api/schemas/operation.js';
 import { anApi, operation, pathOf, refusal, type TestApi } from '../support/api.js';
@@ -155,6 +156,24 @@ test('assigning and notes are told in the timeline, and disturb nobody', async (
   expect(operation(await api.call('GET', pathOf('noted')), 200)).toEqual(before);
   expect(api.rings()).toBe(rings);
   expect(await api.db.database.query('SELECT wake, next_attempt_at FROM order_operations')).toEqual(due);
+});
+
+test('an operation is handed over, as JSON and as Markdown', async () => {
+  await needing('handed');
+  await triage('handed', { assignee: 'ana', note: 'Asked the bank.' });
+  const json = await api.asSupport('GET', pathOf('handed', '/handover'));
+  expect(HandoverOut.parse(json.json())).toMatchObject({
+    reason: 'CapturedShort',
+    intent: { requested_by: 'shop' },
+    observed: { payment: { captured: 4_000 } },
+    triage: { assignee: 'ana', notes: [{ by: 'desk', note: 'Asked the bank.' }] },
+  });
+  const headers = { accept: 'text/markdown, */*' };
+  const markdown = await api.asSupport('GET', pathOf('handed', '/handover'), { headers });
+  expect(markdown.headers['content-type']).toBe('text/markdown; charset=utf-8');
+  expect(markdown.text).toMatch(/^# Handover of `handed`\n/);
+  expect(markdown.text).toContain('captured 40.00 EUR');
+  expect(refusal(await api.asSupport('GET', pathOf('nobody', '/handover')))).toEqual([404, 'not_found']);
 });
 
 test('who may, and what is refused', async () => {

@@ -90,6 +90,7 @@ describe('the OpenAPI document', () => {
       'get /v1/operations/{operation_id}/attempts',
       'get /v1/operations/{operation_id}/client_secret',
       'get /v1/operations/{operation_id}/events',
+      'get /v1/operations/{operation_id}/handover',
       'get /v1/operations/{operation_id}/plan',
       'get /v1/operations/{operation_id}/triage',
       'patch /v1/operations/{operation_id}',
