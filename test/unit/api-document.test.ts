@@ -206,6 +206,9 @@ describe('the page for people', () => {
     for (const path of loaded) expect((await call('GET', path)).status).toBe(200);
     expect((await call('GET', '/docs/start.js')).text).toContain("url: './openapi.json'");
     expect(page.text).not.toContain('<script>');
+    const failures = await call('GET', '/docs/failures');
+    expect(failures.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(failures.text).toContain('id="problem-version_mismatch"');
   });
 });
 
