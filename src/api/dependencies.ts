@@ -7,6 +7,7 @@ import type { ClientSecrets } from '../reconciler/client-secret.js';
 import type { Planner } from '../reconciler/plan.js';
 import type { FindingStore } from '../store/finding-store.js';
 import type { AccountDesk } from '../store/account-desk.js';
+import type { Authenticator } from './http/authentication.js';
 import type { EventInbox } from '../store/event-inbox.js';
 import type { OperationStore } from '../store/operation-store.js';
 import type { RefundBrake } from '../store/refund-brake.js';
@@ -52,6 +53,8 @@ export interface FullDependencies {
   readonly clock: Clock;
   readonly policy: Policy;
   readonly apiKeys: readonly ApiKey[];
+  /** Who else may call besides API keys, for instance people who sign in. */
+  readonly people?: readonly Authenticator[];
   /** Names of the configured provider accounts. */
   readonly accounts: readonly string[];
   readonly amountProblem: AmountProblem;

@@ -3,12 +3,24 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { HandoverOut } from '../../src/api/schemas/handover.js';
 import { AttentionOut, TriageOut } from '../../src/api/schemas/triage.js';
 import type { OperationList } from '../../src/api/schemas/operation.js';
-import { anApi, operation, pathOf, refusal, type TestApi } from '../support/api.js';
+import { StoreUnavailable } from '../../src/store/database.js';
+import { anApi, keyed, operation, pathOf, refusal, type TestApi } from '../support/api.js';
+import { clientOf } from '../support/http.js';
 import type { FactsPatch } from '../support/operations.js';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await anApi();
+  api = await anApi({
+    people: [
+      {
+        identify(header) {
+          if (header === 'Bearer away') return Promise.reject(new StoreUnavailable(new Error('away')));
+          const ana = { kind: 'person', name: 'ana@desk', scopes: ['support'] } as const;
+          return Promise.resolve(header === 'Bearer token-of-ana' ? ana : null);
+        },
+      },
+    ],
+  });
 });
 afterAll(() => api.stop());
 
@@ -156,6 +168,23 @@ test('assigning and notes are told in the timeline, and disturb nobody', async (
   expect(operation(await api.call('GET', pathOf('noted')), 200)).toEqual(before);
   expect(api.rings()).toBe(rings);
   expect(await api.db.database.query('SELECT wake, next_attempt_at FROM order_operations')).toEqual(due);
+});
+
+test('a person who signed in is named as one, and a sign-in that cannot be checked now is no refusal', async () => {
+  await needing('signed');
+  const asAna = clientOf(api.port, keyed('token-of-ana'));
+  const answer = await asAna('PUT', pathOf('signed', '/triage'), { body: { note: 'Mine.' } });
+  expect(TriageOut.parse(answer.json()).notes).toMatchObject([
+    { actor: { kind: 'person', name: 'ana@desk' }, note: 'Mine.' },
+  ]);
+  expect(refusal(await clientOf(api.port, keyed('away'))('GET', pathOf('signed')))).toEqual([
+    503,
+    'unavailable',
+  ]);
+  expect(refusal(await clientOf(api.port, keyed('nobody'))('GET', pathOf('signed')))).toEqual([
+    401,
+    'unauthorized',
+  ]);
 });
 
 test('an operation is handed over, as JSON and as Markdown', async () => {
