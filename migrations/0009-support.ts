@@ -29,9 +29,9 @@ DECLARE
 BEGIN
   BEGIN
     SET LOCAL lock_timeout = '3s';
-    LOCK TABLE operation_attempts IN SHARE MODE;
+    LOCK TABLE operation_attempts, finding_attempts IN SHARE MODE;
   EXCEPTION WHEN lock_not_available THEN
-    -- Something else holds the journal for long. The switch is worth more than those few milliseconds.
+    -- Something else holds a journal for long. The switch is worth more than those few milliseconds.
     NULL;
   END;
   UPDATE provider_accounts SET

@@ -49,7 +49,9 @@ SELECT a.account, identity, livemode, pinned_at, breaker, reason, message, since
   CASE WHEN rate IS NOT NULL THEN
     least($1::float8, rate * power(2, least(30, extract(epoch FROM now() - rate_since) / 10))) END AS rate,
   (SELECT count(*)::int FROM order_operations o WHERE o.account = a.account AND o.next_attempt_at <= now()
-     AND o.lease_expires_at > now() AND o.task IS NOT NULL) AS writes_under_way,
+     AND o.lease_expires_at > now() AND o.task IS NOT NULL)
+  + (SELECT count(*)::int FROM orphan_sweeps s JOIN finding_attempts f ON f.worker = s.lease_holder
+     WHERE s.account = a.account AND s.lease_expires_at > now() AND f.completed_at IS NULL) AS writes_under_way,
   (SELECT count(*)::int FROM money_out m WHERE m.account = a.account AND m.at > now() - interval '1 hour') AS refunds,
   (SELECT coalesce(json_object_agg(currency, total), '{}') FROM (
      SELECT currency, sum(amount) AS total FROM money_out m
