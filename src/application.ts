@@ -20,6 +20,7 @@ import { CommandDesk } from './reconciler/command-desk.js';
 import { ReadingPlanner } from './reconciler/planner.js';
 import type { LoopDependencies } from './reconciler/ports.js';
 import { Sweep } from './reconciler/sweep.js';
+import { AccountDesk } from './store/account-desk.js';
 import { AccountStore } from './store/account-store.js';
 import { CommandStore } from './store/command-store.js';
 import { Database } from './store/database.js';
@@ -30,6 +31,7 @@ import { PassStore } from './store/pass-store.js';
 import { PostgresOperationStore } from './store/postgres-operation-store.js';
 import { RefundBrake } from './store/refund-brake.js';
 import { collectStatistics } from './store/statistics.js';
+import { TriageStore } from './store/triage-store.js';
 import type { Logger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
 import { within } from './within.js';
@@ -322,6 +324,11 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     apiKeys: config.API_KEYS,
     accounts: [...config.accounts.keys()],
     amountProblem: (_provider, value, currency) => amountProblem(value, currency),
+    desk: {
+      accounts: new AccountDesk(database, loop.accounts.ceiling),
+      triage: new TriageStore(database),
+      brake: loop.brake,
+    },
     inbox: new EventInbox(database),
     webhookSecrets: new Map(
       [...config.accounts].map(([name, { webhook_secret = [] }]) => [name, [webhook_secret].flat()]),

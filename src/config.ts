@@ -1,4 +1,5 @@
 /** The only reader of the environment: one schema, all errors at once. */
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { Currency } from './operation/money.js';
@@ -10,10 +11,18 @@ export type Scope = (typeof SCOPES)[number];
 export interface ApiKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** As it is sent, or `sha256:` and the hash of it in hex. */
   readonly secret: string;
 }
 
-/** `name:scope+scope:secret`, comma-separated. */
+/** What `sha256:` begins is a hash, so that a slip in it is never taken for a secret of that look. */
+const HASHED = /^sha256:/i;
+const HASH = /^sha256:[0-9a-f]{64}$/i;
+
+/**
+ * `name:scope+scope:secret`, comma-separated; in place of the secret `sha256:` and its hash. Two keys may share a name:
+ * the old one and the new one, while a key is replaced.
+ */
 const ApiKeys = z.string().transform((text, context): ApiKey[] => {
   const keys = text
     .split(',')
@@ -30,14 +39,24 @@ const ApiKeys = z.string().transform((text, context): ApiKey[] => {
         });
         return undefined;
       }
-      return { name: match[1] ?? '', scopes: known, secret: match[3] ?? '' };
+      const secret = match[3] ?? '';
+      if (HASHED.test(secret) && !HASH.test(secret)) {
+        const message = `entry ${index + 1} must have 64 hex digits after sha256:`;
+        context.addIssue({ code: 'custom', message });
+        return undefined;
+      }
+      return { name: match[1] ?? '', scopes: known, secret };
     })
     .filter((key) => key !== undefined);
-  if (new Set(keys.map((key) => key.secret)).size !== keys.length) {
+  if (new Set(keys.map(({ secret }) => hashOf(secret))).size !== keys.length) {
     context.addIssue({ code: 'custom', message: 'two entries share a secret' });
   }
   return keys;
 });
+
+/** SHA-256 of an API key's secret in lower-case hex, however it was configured. */
+export const hashOf = (secret: string): string =>
+  HASH.test(secret) ? secret.slice('sha256:'.length).toLowerCase() : hash('sha256', secret);
 
 const milliseconds = (fallback: number, min = 1) =>
   z.coerce

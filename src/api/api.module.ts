@@ -10,6 +10,9 @@ import { OperationsController } from './operations/operations.controller.js';
 import { Waiters } from './operations/waiters.js';
 import { Writes } from './operations/writes.js';
 import { ProbesController } from './probes/probes.controller.js';
+import { AccountsController } from './support/accounts.controller.js';
+import { HandoverController } from './support/handover.controller.js';
+import { TriageController } from './support/triage.controller.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 import {
   ACCOUNTS,
@@ -19,6 +22,7 @@ import {
   CLOCK,
   COMMANDS,
   FINDINGS,
+  DESK,
   INBOX,
   LOGGER,
   METRICS,
@@ -48,6 +52,7 @@ const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(POLICY, dependencies.policy),
   value(ACCOUNTS, dependencies.accounts),
   value(AMOUNT_PROBLEM, dependencies.amountProblem),
+  value(DESK, dependencies.desk),
   value(INBOX, dependencies.inbox),
   value(WEBHOOK_SECRETS, dependencies.webhookSecrets),
   Writes,
@@ -70,6 +75,9 @@ export class ApiModule {
         JournalController,
         FindingsController,
         CommandsController,
+        AccountsController,
+        TriageController,
+        HandoverController,
         WebhooksController,
       ],
       providers: [...forProbes(dependencies), ...forOperations(dependencies)],

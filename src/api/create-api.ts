@@ -4,7 +4,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance } from 'fastify';
 import { ApiModule } from './api.module.js';
 import type { ApiDependencies } from './dependencies.js';
-import { Authenticator } from './http/authentication.js';
+import { ApiKeyAuthenticator, firstOf } from './http/authentication.js';
 import { drainGracefully } from './http/draining.js';
 import { createServer } from './http/server.js';
 import { SchemaPipe } from './http/schema-pipe.js';
@@ -19,7 +19,9 @@ import { Waiters } from './operations/waiters.js';
  */
 export async function createApi(dependencies: ApiDependencies): Promise<NestFastifyApplication> {
   const full = dependencies.role === 'full';
-  const authenticator = full ? new Authenticator(dependencies.apiKeys) : null;
+  const authenticator = full
+    ? firstOf(new ApiKeyAuthenticator(dependencies.apiKeys), ...(dependencies.people ?? []))
+    : null;
   const { adapter, filter } = createServer(dependencies.logger, authenticator);
   const instance = adapter.getInstance<FastifyInstance>();
   const app = await NestFactory.create<NestFastifyApplication>(ApiModule.with(dependencies), adapter, {

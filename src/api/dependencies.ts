@@ -7,8 +7,12 @@ import type { ClientSecrets } from '../reconciler/client-secret.js';
 import type { Commands } from '../reconciler/commands.js';
 import type { Planner } from '../reconciler/plan.js';
 import type { FindingStore } from '../store/finding-store.js';
+import type { AccountDesk } from '../store/account-desk.js';
+import type { Authenticator } from './http/authentication.js';
 import type { EventInbox } from '../store/event-inbox.js';
 import type { OperationStore } from '../store/operation-store.js';
+import type { RefundBrake } from '../store/refund-brake.js';
+import type { TriageStore } from '../store/triage-store.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 
@@ -29,6 +33,14 @@ export interface ProbeDependencies {
   readonly logger: Logger;
 }
 
+/** What support works with, besides the operations themselves. */
+export interface SupportDesk {
+  readonly accounts: AccountDesk;
+  /** As the workers have it. */
+  readonly brake: Pick<RefundBrake, 'limitsOf'>;
+  readonly triage: TriageStore;
+}
+
 export interface FullDependencies {
   readonly role: 'full';
   readonly readiness: Readiness;
@@ -43,9 +55,12 @@ export interface FullDependencies {
   readonly clock: Clock;
   readonly policy: Policy;
   readonly apiKeys: readonly ApiKey[];
+  /** Who else may call besides API keys, for instance people who sign in. */
+  readonly people?: readonly Authenticator[];
   /** Names of the configured provider accounts. */
   readonly accounts: readonly string[];
   readonly amountProblem: AmountProblem;
+  readonly desk: SupportDesk;
   readonly inbox: EventInbox;
   /** Secrets of an account's webhook endpoint, by account; several while one is being replaced. */
   readonly webhookSecrets: ReadonlyMap<string, readonly string[]>;

@@ -11,6 +11,7 @@ export const CLIENT_SECRETS = Symbol('ClientSecrets');
 export const CLOCK = Symbol('Clock');
 export const POLICY = Symbol('Policy');
 export const ACCOUNTS = Symbol('accounts');
+export const DESK = Symbol('SupportDesk');
 export const INBOX = Symbol('EventInbox');
 export const WEBHOOK_SECRETS = Symbol('webhook secrets');
 export const AMOUNT_PROBLEM = Symbol('AmountProblem');

@@ -172,7 +172,11 @@ function conditionsOf(
   const doubt = facts.unresolved !== null;
   const unread = facts.failure !== null && isReading(facts.failure.step);
   const message =
-    decision.kind === 'person' ? decision.message : (facts.failure?.message ?? REASONS[reason].meaning);
+    decision.kind === 'person'
+      ? decision.message
+      : reason === 'AccountPaused'
+        ? accountPaused(operation)
+        : (facts.failure?.message ?? REASONS[reason].meaning);
   const ready: Condition['status'] = doubt ? 'Unknown' : decision.kind === 'agreed' ? 'True' : 'False';
   const synced: Condition =
     doubt || unread || (evaluated === 0 && facts.failure === null)
@@ -181,6 +185,11 @@ function conditionsOf(
         ? condition('Synced', 'True', 'Observed', REASONS.Observed.meaning, operation, at, evaluated)
         : condition('Synced', 'False', reason, message, operation, at, evaluated);
   return [synced, condition('Ready', ready, reason, message, operation, at, evaluated)];
+}
+
+function accountPaused({ account, facts }: Operation): string {
+  const { by = '', reason = '' } = facts.account_paused ?? {};
+  return `${by} stopped all writes of the account "${account}": ${reason}`;
 }
 
 /** A warning of the authorization's end, unless it is captured by itself before. */
@@ -197,7 +206,8 @@ function expiryOf(
   const { capture, capture_amount } = spec.payment;
   const kept = goal.kind === 'authorize' || (capture === 'manual' && capture_amount === null);
   // What holds back a capture of our own holds it back beyond its time as well.
-  if (!kept && paused === null && decision.kind !== 'person') return [];
+  const held = paused !== null || decision.kind === 'person' || isOfAccount(decision);
+  if (!kept && !held) return [];
   const ends = operation.facts.payment.capture_before ?? '';
   const message = `The authorization ends at ${ends}; what is not captured by then has to be paid anew.`;
   return [
@@ -242,6 +252,8 @@ function byPeople(operation: Operation, at: string, evaluated: number): Conditio
     ),
   ];
 }
+const isOfAccount = (decision: Decision): boolean =>
+  decision.kind === 'wait' && decision.reason === 'AccountPaused';
 
 function condition(
   type: Condition['type'],

@@ -119,6 +119,7 @@ function neverFound({ facts, wish, provider_reference }: Operation): string | nu
 function permitted(operation: Operation, missing: Decision & { kind: 'step' }, policy: Policy): Decision {
   const { wish, facts } = operation;
   if (wish.paused !== null) return wait('Paused');
+  if (facts.account_paused !== undefined) return wait('AccountPaused');
   const { failure, budget } = facts;
   const asserted = assertedOf(operation, missing.step);
   if (asserted !== null) return asserted;

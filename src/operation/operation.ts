@@ -27,13 +27,20 @@ export interface Wish {
   readonly spec: Spec;
   /** Null until cancellation is requested, exactly while spec.desired is not `cancelled`; never withdrawn. */
   readonly cancellation: CancellationRequest | null;
-  readonly paused: { readonly by: string; readonly reason: string; readonly at: string } | null;
+  readonly paused: Pause | null;
   /** Which confirmation is wanted: 1, then +1 each time that the customer tries again. */
   readonly confirmation: number;
   /** Which payment is wanted: 1, then +1 each time that a person asks for a new one. */
   readonly payment_number: number;
   /** What people decided by commands; absent while none did. */
   readonly decisions?: Decisions;
+}
+
+/** That a person stopped writes: who, why and when. */
+export interface Pause {
+  readonly by: string;
+  readonly reason: string;
+  readonly at: string;
 }
 
 export interface CancellationRequest {
@@ -53,6 +60,8 @@ export interface Facts {
   readonly drift?: Drift;
   /** Since when the payment of a rejected order is not as it was closed: what arrives by it goes back. */
   readonly late?: string;
+  /** A step is missing, and a person has stopped all writes of the account; seen anew by each pass. */
+  readonly account_paused?: Pause;
   /** A step whose effect may or may not have happened; null when a reading or an answer has settled it. */
   readonly unresolved: { readonly step: StepName; readonly target: string; readonly since: string } | null;
   /** What keeps the operation from converging; null after progress. */

@@ -43,6 +43,9 @@ export const REASONS = {
     meaning: 'A person said what became of a call; no reading has shown it yet, and it is not sent again.',
   },
   LeftBehind: { meaning: 'A person released a finalizer and named what is left behind.' },
+  AccountPaused: {
+    meaning: 'A person stopped all writes of the account; it is read but nothing is written.',
+  },
   // Needs the customer
   PaymentDeclined: { meaning: 'The payment was declined; the customer can try again until the deadline.' },
   AuthorizationExpired: {

@@ -4,6 +4,7 @@
  */
 import type { Outcome } from '../operation/attempt.js';
 import { TOO_SLOW, type Failure } from '../operation/failure.js';
+import type { Pause } from '../operation/operation.js';
 import type { PaymentReading, Reading } from '../operation/observation.js';
 import type { AccountIdentity, PaymentProvider } from '../payment/port.js';
 import type { AccountStore } from '../store/account-store.js';
@@ -84,6 +85,11 @@ export class Accounts {
   /** Nothing of `accounts` waits any more: they need no metering. */
   relax(accounts: readonly string[]): Promise<void> {
     return this.#options.store.relax(accounts);
+  }
+
+  /** Who stopped all writes of the account, or null. */
+  pauseOf(account: string): Promise<Pause | null> {
+    return this.#options.store.pauseOf(account);
   }
 
   get ceiling(): number {

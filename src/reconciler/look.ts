@@ -1,12 +1,12 @@
 /** One look for people: the same reading and the same decision as a pass, with nothing done and nothing written. */
 import { paymentFailure } from '../operation/absorb.js';
 import type { Look } from '../operation/evidence.js';
-import { mismatchOf, nextStep, type Seen } from '../operation/next-step.js';
+import { mismatchOf, type Seen } from '../operation/next-step.js';
 import type { Observation } from '../operation/observation.js';
 import type { Operation } from '../operation/operation.js';
 import type { JournalAttempt, OperationRecord } from '../store/record.js';
 import { observe } from './observe.js';
-import { beginPass, withObservation } from './pass.js';
+import { beginPass, decide, withObservation } from './pass.js';
 import type { LoopDependencies } from './ports.js';
 
 export type Eyes = Pick<LoopDependencies, 'accounts' | 'inventory' | 'clock' | 'observer' | 'policy'>;
@@ -22,17 +22,20 @@ export async function lookAt(
   attempts: readonly JournalAttempt[],
   eyes: Eyes,
 ): Promise<Looked> {
-  const pass = beginPass({ row: '', fencing_token: 0, record: recorded, attempts });
-  const observation = await observe(pass, eyes, true);
+  const paused = await eyes.accounts.pauseOf(recorded.account);
+  const account = paused === null ? {} : { account_paused: paused };
+  const begun = beginPass({ row: '', fencing_token: 0, record: recorded, attempts, ...account });
+  const observation = await observe(begun, eyes, true);
   const now = eyes.clock.now();
-  const after = withObservation(pass, observation, now);
-  const sides = sidesOf(pass.operation, observation);
+  const after = withObservation(begun, observation, now);
+  const sides = sidesOf(begun.operation, observation);
+  const { pass, decision } = decide(after, sides, now, eyes.policy);
   return {
     recorded,
-    seen: { operation: after.operation, attempts: after.attempts },
+    seen: { operation: pass.operation, attempts: pass.attempts },
     observation,
     sides,
-    decision: nextStep(after.operation, sides, now, eyes.policy),
+    decision,
   };
 }
 

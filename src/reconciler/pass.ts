@@ -19,9 +19,10 @@ import {
   type Resolution,
 } from '../operation/attempt.js';
 import { nextStatus } from '../operation/next-status.js';
-import type { Facts, Operation, Policy, Status } from '../operation/operation.js';
+import { nextStep, type Seen } from '../operation/next-step.js';
+import type { Facts, Operation, Pause, Policy, Status } from '../operation/operation.js';
 import type { Observation } from '../operation/observation.js';
-import type { Step } from '../operation/step.js';
+import type { Decision, Step } from '../operation/step.js';
 import type { Claim, Entry } from '../store/pass-store.js';
 import type { EventDraft } from '../store/record.js';
 import * as events from './events.js';
@@ -32,6 +33,7 @@ export interface Pass {
   readonly resource_version: number;
   readonly operation: Operation;
   readonly attempts: readonly Attempt[];
+  readonly account_paused: Pause | null;
   /** As it stands in Postgres, to see what changed. */
   readonly written: Pick<Operation, 'facts' | 'status' | 'provider_reference'>;
   /** An answer that is not written yet. */
@@ -51,8 +53,9 @@ export function beginPass(claim: Omit<Claim, 'broken'>): Pass {
     row: claim.row,
     fencing_token: claim.fencing_token,
     resource_version: record.resource_version,
-    operation: withRefutation(withKnown(record, known), attempts),
+    operation: withRefutation(withAccount(withKnown(record, known), null), attempts),
     attempts,
+    account_paused: claim.account_paused ?? null,
     written: record,
     completed: null,
     resolved: [],
@@ -69,6 +72,24 @@ function withRefutation(operation: Operation, attempts: readonly Attempt[]): Ope
   if (assertion === undefined) return before === undefined ? operation : { ...operation, facts };
   const { step, target, at: asserted_at } = assertion;
   return { ...operation, facts: { ...facts, refuted: { step, target, asserted_at } } };
+}
+
+/** What is missing now, and the pass that knows it: a step of an account whose writes are stopped waits for them. */
+export function decide(
+  pass: Pass,
+  seen: Seen,
+  now: Date,
+  policy: Policy,
+): { readonly pass: Pass; readonly decision: Decision } {
+  const decision = nextStep(pass.operation, seen, now, policy);
+  if (decision.kind !== 'step' || pass.account_paused === null) return { pass, decision };
+  const operation = withAccount(pass.operation, pass.account_paused);
+  return { pass: { ...pass, operation }, decision: nextStep(operation, seen, now, policy) };
+}
+
+function withAccount(operation: Operation, paused: Pause | null): Operation {
+  const { account_paused: _former, ...facts } = operation.facts;
+  return { ...operation, facts: paused === null ? facts : { ...facts, account_paused: paused } };
 }
 
 const withKnown = (operation: Operation, known: Known): Operation => ({ ...operation, ...known });

@@ -3,7 +3,7 @@ import { chooseKey, effectKey, type KeyChoice, type Outcome } from '../operation
 import { paymentFailure } from '../operation/absorb.js';
 import { decisionsOf, firstOrdinal } from '../operation/decisions.js';
 import { TOO_SLOW } from '../operation/failure.js';
-import { nextStep, type Seen } from '../operation/next-step.js';
+import type { Seen } from '../operation/next-step.js';
 import type { Observation } from '../operation/observation.js';
 import { nextLook } from '../operation/schedule.js';
 import { isInventoryStep, type Decision, type Step } from '../operation/step.js';
@@ -14,6 +14,7 @@ import { breakOff } from './broken.js';
 import { observe, refundsMatter } from './observe.js';
 import {
   beginPass,
+  decide,
   isChanged,
   withBrake,
   withObservation,
@@ -49,7 +50,8 @@ async function passOver(claim: Claim, loop: LoopDependencies): Promise<number | 
   const began = loop.clock.now().getTime();
   let look = await lookAt(beginPass(claim), loop, false);
   for (let steps = 0; steps < STEPS_PER_PASS; steps += 1) {
-    const decision = nextStep(look.pass.operation, look.seen, loop.clock.now(), loop.policy);
+    const { pass, decision } = decide(look.pass, look.seen, loop.clock.now(), loop.policy);
+    look = { ...look, pass };
     if (decision.kind === 'step' && decision.step.name === 'create_refund' && !look.refunds) {
       look = await lookAt(look.pass, loop, true);
       continue;
@@ -158,6 +160,7 @@ async function perform(
   if (recorded === null) return null;
   if (recorded.attempt === null) {
     // A newer wish or another worker: this pass knows too little to go on. Whoever holds the record looks again.
+    // So does whoever comes after an account was stopped.
     // Released under the version that this pass knew, so that its status does not replace that of the newer wish. When
     // nobody wrote, the lease was over before the intent: the next try comes after a pause.
     const again = { ...adopted(pass, recorded), resource_version: pass.resource_version };

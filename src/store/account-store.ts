@@ -1,4 +1,5 @@
 /** Provider accounts in Postgres: what one process learns of an account, all of them respect. */
+import type { Pause } from '../operation/operation.js';
 import type { Database } from './database.js';
 
 export type StopReason = 'outage' | 'refused' | 'wrong_account';
@@ -25,7 +26,7 @@ const OPERATIONS_IN_TROUBLE = 3;
 /** An account that is out is asked this often whether it is back. */
 export const PROBE_INTERVAL_MS = 2_000;
 /** Passes a second when an account comes back; doubled every ten seconds up to what its limit allows. */
-const RELEASE_RATE = 5;
+export const RELEASE_RATE = 5;
 
 const COLUMNS = `account, identity, livemode, breaker, reason, message, since, throttled_until,
   (rate IS NOT NULL OR throttled_until > now()) AS limited`;
@@ -122,6 +123,15 @@ export class AccountStore {
       'hurried',
     );
     return row ?? null;
+  }
+
+  /** Who stopped all writes of the account, why and when; null: nobody did. */
+  async pauseOf(account: string): Promise<Pause | null> {
+    const [row] = await this.#database.query<{ paused: Pause | null }>(
+      'SELECT paused FROM provider_accounts WHERE account = $1',
+      [account],
+    );
+    return row?.paused ?? null;
   }
 
   /** A failure that could be the account's. `open`: it is the account's. */

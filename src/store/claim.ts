@@ -1,4 +1,5 @@
 /** What a worker takes from the record to work on: due records under its lease, with their journals. */
+import type { Pause } from '../operation/operation.js';
 import type { JournalAttempt, OperationRecord } from './record.js';
 
 /** A record under our lease, with its journal. */
@@ -9,6 +10,8 @@ export interface Claim {
   readonly broken: number;
   readonly record: OperationRecord;
   readonly attempts: readonly JournalAttempt[];
+  /** All writes of the account are stopped by a person: no intent of this pass will be recorded. */
+  readonly account_paused?: Pause;
 }
 
 export interface Claimed {
@@ -107,6 +110,7 @@ WITH probes AS (
 SELECT provider_accounts.account, permits.kind = 'probe' AS probed,
   permits.kind = 'metered' AND (SELECT count(*) FROM due WHERE due.account = provider_accounts.account) < permits.granted AS drained,
   breaker = 'open' OR rate IS NOT NULL OR coalesce(throttled_until > now(), false) AS held, now() AS now,
+  provider_accounts.paused,
   coalesce(json_agg(claimed ORDER BY claimed.next_attempt_at) FILTER (WHERE claimed.id IS NOT NULL), '[]') AS claims
 FROM provider_accounts LEFT JOIN permits USING (account) LEFT JOIN claimed USING (account)
 GROUP BY provider_accounts.account, permits.kind, permits.granted`,

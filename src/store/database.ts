@@ -16,6 +16,7 @@ import { CheapWrites1700000000005 } from '../../migrations/0005-cheap-writes.js'
 import { MoneyOutBrake1700000000006 } from '../../migrations/0006-money-out-brake.js';
 import { BrokenPasses1700000000007 } from '../../migrations/0007-broken-passes.js';
 import { Commands1700000000008 } from '../../migrations/0008-commands.js';
+import { Support1700000000009 } from '../../migrations/0009-support.js';
 import { Findings1700000000010 } from '../../migrations/0010-findings.js';
 import { MoneyOutTurns1700000000012 } from '../../migrations/0012-money-out-turns.js';
 import { LeanRows1700000000013 } from '../../migrations/0013-lean-rows.js';
@@ -133,6 +134,7 @@ export class Database {
         MoneyOutBrake1700000000006,
         BrokenPasses1700000000007,
         Commands1700000000008,
+        Support1700000000009,
         Findings1700000000010,
         MoneyOutTurns1700000000012,
         LeanRows1700000000013,

@@ -57,7 +57,7 @@ export interface Recorded {
  *   completed  the answer to an open attempt; whoever sent it may say it, also without the lease
  *   written    facts: only under the same fencing token; status: only for the same wish. That is the same generation,
  *              and no write by somebody who woke the record (the customer tries again): their status is the newer one
- *   opened     the intent: only when moreover nobody wrote since and the lease has time left
+ *   opened     the intent: only when moreover nobody wrote since, the lease has time left, and nobody stopped the account
  */
 export const RECORD = {
   name: 'record',
@@ -70,6 +70,8 @@ WITH input AS (
     facts jsonb, status jsonb, provider_reference text, changed boolean,
     attempt_id bigint, outcome text, key_spent boolean, failure jsonb, shown jsonb, request_id text,
     resolved json, events json, transitions json, intent json, lease_ms float8, look_in_ms float8) LIMIT $2) given LIMIT $2
+), stopped AS (
+  SELECT coalesce(array_agg(account), '{}') AS accounts FROM provider_accounts WHERE paused IS NOT NULL
 ), completed AS (
   UPDATE operation_attempts a
   SET completed_at = clock_timestamp(), outcome = i.outcome, key_spent = coalesce(i.key_spent, false), failure = i.failure,
@@ -103,13 +105,16 @@ WITH input AS (
     next_attempt_at = CASE
       WHEN i.intent IS NOT NULL THEN o.next_attempt_at
       WHEN o.wake <> o.wake_at_claim OR o.generation <> i.generation THEN now()
+      -- It waited for an account that goes on meanwhile.
+      WHEN i.facts ? 'account_paused' AND o.account <> ALL ((SELECT accounts FROM stopped)::text[]) THEN now()
       ELSE now() + make_interval(secs => i.look_in_ms / 1000) END
   FROM input i
   WHERE o.id = i."row" AND o.fencing_token = i.fencing_token AND o.lease_holder = i.worker
   RETURNING o.id, o.resource_version, o.wake <> o.wake_at_claim AS woken,
     o.generation = i.generation AND (o.wake = o.wake_at_claim OR i.resource_version =
       o.resource_version - CASE WHEN i.changed OR i.intent IS NOT NULL THEN 1 ELSE 0 END) AS derived,
-    i.intent IS NOT NULL AND o.resource_version = i.resource_version + 1 AND o.lease_expires_at > clock_timestamp() AS may_send
+    i.intent IS NOT NULL AND o.resource_version = i.resource_version + 1 AND o.lease_expires_at > clock_timestamp()
+      AND o.account <> ALL ((SELECT accounts FROM stopped)::text[]) AS may_send
 ), opened AS (
   INSERT INTO operation_attempts (operation, step, target, ordinal, effect_key, parameters, generation, fencing_token,
     worker, started_at)

@@ -11,7 +11,7 @@ import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { BEGUN, inOrder, opened, RECORD, storable, toInput, type Entry, type Recorded } from './entry.js';
 import { toAttempt, toRecord } from './mapping.js';
 import type { JournalAttempt } from './record.js';
-import type { Status } from '../operation/operation.js';
+import type { Pause, Status } from '../operation/operation.js';
 
 export type { Claim, Claimed } from './claim.js';
 export type { Entry, Intent, Recorded } from './entry.js';
@@ -108,6 +108,7 @@ export class PassStore {
       probed: boolean | null;
       held: boolean;
       now: Date;
+      paused: Pause | null;
       claims: (OrderOperationRow & { fencing_token: number; broken: number })[];
     }>(
       CLAIM,
@@ -124,19 +125,20 @@ export class PassStore {
       ],
       'hurried',
     );
-    const rows = accounts.flatMap(({ claims }) => claims);
-    const journals = await this.#journals(rows.map(({ id }) => id.toString()));
+    const rows = accounts.flatMap(({ claims, paused }) => claims.map((row) => ({ row, paused })));
+    const journals = await this.#journals(rows.map(({ row }) => row.id.toString()));
     return {
       drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
       held: accounts.some(({ held }) => held),
       now: accounts[0]?.now ?? null,
       probed: accounts.filter(({ probed }) => probed === true).map(({ account }) => account),
-      claims: rows.map((row) => ({
+      claims: rows.map(({ row, paused }) => ({
         row: row.id.toString(),
         fencing_token: row.fencing_token,
         broken: row.broken,
         record: toRecord(row),
         attempts: journals.get(row.id.toString()) ?? [],
+        ...(paused === null ? {} : { account_paused: paused }),
       })),
     };
   }

@@ -6,6 +6,7 @@ import { type OperationAttemptRow, type OperationEventRow, OrderOperationRow } f
 import { toAttempt, toEvent, toRecord } from './mapping.js';
 import { NO_FACTS } from '../operation/operation.js';
 import type { OperationStore } from './operation-store.js';
+import { ASSIGNED_TO, SNOOZED } from './triage-store.js';
 import type {
   Created,
   JournalAttempt,
@@ -171,6 +172,9 @@ export class PostgresOperationStore implements OperationStore {
     if (filter.attention !== undefined) {
       query.andWhere(`o.attention_reason IS ${filter.attention ? 'NOT ' : ''}NULL`);
     }
+    const snoozed = filter.snoozed ?? (filter.attention === true ? 'exclude' : 'include');
+    if (snoozed !== 'include') query.andWhere(`${snoozed === 'only' ? '' : 'NOT '}${SNOOZED}`);
+    if (filter.assignee !== undefined) query.andWhere(ASSIGNED_TO, { assignee: filter.assignee });
     if (filter.reason !== undefined) {
       const { reason } = filter;
       query.andWhere(

@@ -83,6 +83,9 @@ export interface ListFilter {
   readonly attention?: boolean;
   readonly order_id?: string;
   readonly account?: string;
+  /** Of those that need a person: the snoozed ones are left out, kept, or alone. */
+  readonly snoozed?: 'exclude' | 'include' | 'only';
+  readonly assignee?: string;
   /** Opaque, from a former page. */
   readonly cursor?: string;
   readonly limit: number;

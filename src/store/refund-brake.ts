@@ -51,12 +51,17 @@ export class RefundBrake {
     this.#ofAccounts = ofAccounts;
   }
 
+  /** What an account may send within any hour. */
+  limitsOf(account: string): BrakeLimits {
+    return { ...this.#limits, ...this.#ofAccounts.get(account) };
+  }
+
   /**
    * Leave to send a refund, under the key that it is about to be sent with; the same key again is the same refund, and
    * takes at least what it took before. A crash after it leaves room unused for an hour. `amount`: minor units.
    */
   async admit(account: string, effectKey: string, amount: number, currency: string): Promise<Admission> {
-    const { refunds, amounts } = { ...this.#limits, ...this.#ofAccounts.get(account) };
+    const { refunds, amounts } = this.limitsOf(account);
     const most = amounts[currency] ?? null;
     const parameters = [account, effectKey, currency, amount, refunds, most];
     const row = await this.#ask(parameters);

@@ -21,8 +21,9 @@ SELECT
      SELECT phase, count(*) AS n FROM order_operations
      WHERE settled_at IS NULL AND attention_reason IS NULL AND updated_at < now() - make_interval(secs => $1)
        AND phase IN ('accepted', 'payment_pending', 'payment_unknown', 'fulfilling', 'cancelling')
+       AND NOT (facts ? 'account_paused')
      GROUP BY phase) s) AS stale_progress,
-  (SELECT coalesce(json_object_agg(account, CASE WHEN breaker = 'open' THEN 2 WHEN throttled_until > now() THEN 1 ELSE 0 END),
+  (SELECT coalesce(json_object_agg(account, CASE WHEN paused IS NOT NULL THEN 3 WHEN breaker = 'open' THEN 2 WHEN throttled_until > now() THEN 1 ELSE 0 END),
      '{}') FROM provider_accounts) AS accounts,
   (SELECT coalesce(json_object_agg(kind, n), '{}') FROM (
      SELECT kind, count(*) AS n FROM findings WHERE state = 'open' GROUP BY kind) f) AS findings,

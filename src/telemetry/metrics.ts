@@ -28,7 +28,7 @@ export class Metrics {
   readonly effects = this.counter('order_effects_total', 'Recorded tries of effects', ['step', 'outcome']);
   private readonly accountState = this.gauge(
     'order_account_state',
-    'State of a provider account: 0 healthy, 1 throttled, 2 breaker open',
+    'State of a provider account: 0 healthy, 1 throttled, 2 breaker open, 3 writes stopped by a person',
     ['account'],
   );
   readonly providerEvents = this.counter(

@@ -11,6 +11,7 @@ import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import {
   aBody,
+  aDesk,
   anApi,
   keyed,
   NO_COMMANDS,
@@ -45,6 +46,7 @@ async function serve(database: Database): Promise<Served> {
     apiKeys: [{ name: 'root', scopes: ['admin'], secret: 'root-secret' }],
     accounts: ['default'],
     amountProblem: () => null,
+    desk: aDesk(database),
     inbox: new EventInbox(database),
     webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },

@@ -1,5 +1,6 @@
 /** The two-sided sweep: money without its operation is found, shown, and not touched. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { AccountDesk } from '../../src/store/account-desk.js';
 import type { PaymentProvider } from '../../src/payment/port.js';
 import { aSweptShop, type Swept } from '../support/orphans.js';
 
@@ -204,6 +205,20 @@ describe('a payment of ours that nobody confirmed', () => {
     expect(await attempts()).toEqual([{ step: 'cancel_payment', outcome: 'done' }]);
     expect(await shop.findings('?state=resolved')).toMatchObject([{ kind: 'stray_unconfirmed' }]);
     expect((await shop.settle('ord-1')).status.phase).toBe('fulfilled');
+  });
+
+  test('is left alone while all writes of its account are stopped', async () => {
+    const reference = await lostCreate();
+    const desk = new AccountDesk(shop.world.db.database, 1_000);
+    const lead = { kind: 'key', name: 'lead' } as const;
+    await desk.pause('default', lead, 'a look');
+    const before = await posts();
+    await shop.sweep();
+    expect([await posts(), await attempts()]).toEqual([before, []]);
+    await desk.resume('default', lead, 'looked');
+    await shop.hurryFindings();
+    await shop.sweep();
+    expect((await shop.intent(reference)).status).toBe('canceled');
   });
 
   test('whose cancellation lost its answer is not canceled again under another key', async () => {

@@ -113,10 +113,15 @@ export const records: fc.Arbitrary<Operation> = fc
     wish: wishes,
     facts,
     braked: fc.option(iso),
+    stopped: fc.boolean(),
     known: fc.boolean(),
     generation: fc.integer({ min: 1, max: 2 }),
   })
-  .map(({ wish, facts: seen, braked: until, known, generation }) => ({
+  .map(({ wish, facts: seen, braked: until, stopped, known, generation }) => ({
     ...anOperation({ wish, generation, provider_reference: known ? 'pi_1' : null }),
-    facts: until === null ? seen : { ...seen, braked: { until, message: 'why' } },
+    facts: {
+      ...seen,
+      ...(until === null ? {} : { braked: { until, message: 'why' } }),
+      ...(stopped ? { account_paused: { by: 'lead', reason: 'a look', at: NOW.toISOString() } } : {}),
+    },
   }));

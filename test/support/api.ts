@@ -1,15 +1,19 @@
 /** The API over a real database, listening on a free port; the loop is absent, so nothing moves by itself. */
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApi } from '../../src/api/create-api.js';
-import type { FullDependencies } from '../../src/api/dependencies.js';
+import type { FullDependencies, SupportDesk } from '../../src/api/dependencies.js';
 import { OperationOut } from '../../src/api/schemas/operation.js';
 import { Problem } from '../../src/api/schemas/problem.js';
 import { systemClock } from '../../src/clock.js';
 import { nextStatus } from '../../src/operation/next-status.js';
 import type { Facts, Status } from '../../src/operation/operation.js';
 import { FindingStore } from '../../src/store/finding-store.js';
+import { AccountDesk } from '../../src/store/account-desk.js';
+import type { Database } from '../../src/store/database.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
+import { RefundBrake } from '../../src/store/refund-brake.js';
+import { TriageStore } from '../../src/store/triage-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { freshDatabase, type TestDatabase } from './database.js';
@@ -23,6 +27,7 @@ export interface TestApi {
   /** With the scope `checkout`. */
   readonly call: Client;
   readonly asSupport: Client;
+  readonly asLead: Client;
   readonly anonymous: Client;
   /** How often the bell was rung. */
   rings(): number;
@@ -47,6 +52,12 @@ export interface ObservedExtra {
 }
 
 export const keyed = (secret: string): Record<string, string> => ({ authorization: `Bearer ${secret}` });
+
+export const aDesk = (database: Database): SupportDesk => ({
+  accounts: new AccountDesk(database, 1_000),
+  brake: new RefundBrake(database, { refunds: 1_000, amounts: {} }),
+  triage: new TriageStore(database),
+});
 
 export async function anApi(changes: Partial<FullDependencies> = {}): Promise<TestApi> {
   const db = await freshDatabase();
@@ -73,6 +84,7 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
     // As the provider's adapter would: the last digit of three decimals must be 0.
     amountProblem: (_provider, value, currency) =>
       currency === 'KWD' && value % 10 !== 0 ? 'the provider needs a multiple of 10' : null,
+    desk: aDesk(db.database),
     inbox: new EventInbox(db.database),
     webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: { postgres: 'ok' } }) },
@@ -89,6 +101,7 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
     port,
     call,
     asSupport: clientOf(port, keyed('desk-secret')),
+    asLead: clientOf(port, keyed('lead-secret')),
     anonymous: clientOf(port),
     rings: () => rings,
     async rows(table) {

@@ -57,6 +57,7 @@ export interface FactsPatch {
   inventory?: Partial<Facts['inventory']>;
   refunds?: Facts['refunds'];
   braked?: NonNullable<Facts['braked']>;
+  account_paused?: NonNullable<Facts['account_paused']>;
   unresolved?: Facts['unresolved'];
   failure?: Facts['failure'];
   budget?: Partial<Facts['budget']>;

@@ -12,7 +12,7 @@ import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
-import { aBody, keyed, pathOf } from './api.js';
+import { aBody, aDesk, keyed, pathOf } from './api.js';
 import { clientOf, listen, type Answer, type Client } from './http.js';
 import type { JournalEntry, SandboxControl } from './sandbox-control.js';
 import { signed, WEBHOOK_SECRET } from './webhooks.js';
@@ -100,6 +100,7 @@ export async function aShop(desk: Partial<DeskOptions> & { works?: boolean } = {
     ],
     accounts: ['default'],
     amountProblem: () => null,
+    desk: aDesk(world.db.database),
     inbox: new EventInbox(world.db.database),
     webhookSecrets: new Map([['default', [WEBHOOK_SECRET]]]),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },

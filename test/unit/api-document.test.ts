@@ -38,6 +38,7 @@ beforeAll(async () => {
     FullDependencies['planner'] &
     FullDependencies['commands'] &
     FullDependencies['clientSecrets'] &
+    FullDependencies['desk'] &
     FullDependencies['inbox'];
   app = await createApi({
     role: 'full',
@@ -52,6 +53,7 @@ beforeAll(async () => {
     apiKeys: [],
     accounts: ['default'],
     amountProblem: () => null,
+    desk: nothing,
     inbox: nothing,
     webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
@@ -82,14 +84,20 @@ describe('the OpenAPI document', () => {
       'get /livez',
       'get /metrics',
       'get /readyz',
+      'get /v1/accounts',
+      'get /v1/attention',
       'get /v1/findings',
       'get /v1/operations',
       'get /v1/operations/{operation_id}',
       'get /v1/operations/{operation_id}/attempts',
       'get /v1/operations/{operation_id}/client_secret',
       'get /v1/operations/{operation_id}/events',
+      'get /v1/operations/{operation_id}/handover',
       'get /v1/operations/{operation_id}/plan',
+      'get /v1/operations/{operation_id}/triage',
       'patch /v1/operations/{operation_id}',
+      'post /v1/accounts/{account}/pause',
+      'post /v1/accounts/{account}/resume',
       'post /v1/operations',
       'post /v1/operations/{operation_id}/cancel',
       'post /v1/operations/{operation_id}/capture',
@@ -100,6 +108,7 @@ describe('the OpenAPI document', () => {
       'post /v1/operations/{operation_id}/refunds',
       'post /v1/webhooks/stripe',
       'post /v1/webhooks/stripe/{account}',
+      'put /v1/operations/{operation_id}/triage',
     ]);
   });
 
@@ -180,6 +189,9 @@ describe('the OpenAPI document', () => {
       preview: true,
       commands: true,
       approval: false,
+      triage: true,
+      pause: true,
+      resume: true,
       capture: false,
       payment: false,
       refunds: true,
@@ -202,6 +214,9 @@ describe('the page for people', () => {
     for (const path of loaded) expect((await call('GET', path)).status).toBe(200);
     expect((await call('GET', '/docs/start.js')).text).toContain("url: './openapi.json'");
     expect(page.text).not.toContain('<script>');
+    const failures = await call('GET', '/docs/failures');
+    expect(failures.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(failures.text).toContain('id="problem-version_mismatch"');
   });
 });
 

@@ -1,5 +1,11 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { Authenticator, mayCall } from '../../src/api/http/authentication.js';
+import {
+  ApiKeyAuthenticator,
+  firstOf,
+  mayCall,
+  type Authenticator,
+} from '../../src/api/http/authentication.js';
 import { checkIfMatch, parseIfMatch } from '../../src/api/http/if-match.js';
 import { parseJsonBody } from '../../src/api/http/json-body.js';
 import { problemBody, ProblemError } from '../../src/api/http/problem.js';
@@ -103,15 +109,22 @@ describe('If-Match', () => {
   });
 });
 
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
 describe('API keys', () => {
-  const authenticator = new Authenticator([
+  const authenticator = new ApiKeyAuthenticator([
     { name: 'shop', scopes: ['checkout'], secret: 'key-1' },
     { name: 'desk', scopes: ['support'], secret: 'key-2' },
+    // Its successor, while it is replaced; only its hash is configured.
+    { name: 'desk', scopes: ['support'], secret: `sha256:${sha256('key-2-new').toUpperCase()}` },
   ]);
   test.each([
     ['Bearer key-1', 'shop'],
     ['bearer key-2', 'desk'],
     ['Bearer   key-2 ', 'desk'],
+    ['Bearer key-2-new', 'desk'],
+    [`Bearer ${sha256('key-2-new')}`, undefined],
+    [`Bearer sha256:${sha256('key-2-new')}`, undefined],
     ['Bearer key-3', undefined],
     ['Bearer key-1 key-2', undefined],
     ['Bearer ', undefined],
@@ -119,8 +132,21 @@ describe('API keys', () => {
     ['key-1', undefined],
     ['', undefined],
     [undefined, undefined],
-  ])('%j is %j', (header, name) => {
-    expect(authenticator.identify(header)?.name).toBe(name);
+  ])('%j is %j', async (header, name) => {
+    expect((await authenticator.identify(header))?.name).toBe(name);
+  });
+
+  test('people may come in by another way, under their own names', async () => {
+    const people: Authenticator = {
+      identify: (header) =>
+        Promise.resolve(
+          header === 'Bearer token' ? { kind: 'person', name: 'ana', scopes: ['support'] } : null,
+        ),
+    };
+    const both = firstOf(authenticator, people);
+    expect(await both.identify('Bearer token')).toMatchObject({ kind: 'person', name: 'ana' });
+    expect(await both.identify('Bearer key-1')).toMatchObject({ kind: 'key', name: 'shop' });
+    expect(await both.identify('Bearer other')).toBeNull();
   });
 
   const grants: Record<Scope, Scope[]> = {
@@ -130,12 +156,12 @@ describe('API keys', () => {
     admin: ['checkout', 'support', 'support_lead', 'admin'],
   };
   test.each(SCOPES)('what %s includes', (scope) => {
-    const granted = SCOPES.filter((wanted) => mayCall({ name: 'k', scopes: [scope] }, [wanted]));
+    const granted = SCOPES.filter((wanted) => mayCall({ kind: 'key', name: 'k', scopes: [scope] }, [wanted]));
     expect(granted).toEqual(grants[scope]);
   });
   test('any of several scopes is enough', () => {
-    expect(mayCall({ name: 'k', scopes: ['support'] }, ['checkout', 'support'])).toBe(true);
-    expect(mayCall({ name: 'k', scopes: [] }, ['checkout', 'support'])).toBe(false);
+    expect(mayCall({ kind: 'key', name: 'k', scopes: ['support'] }, ['checkout', 'support'])).toBe(true);
+    expect(mayCall({ kind: 'key', name: 'k', scopes: [] }, ['checkout', 'support'])).toBe(false);
   });
 });
 

@@ -6,6 +6,8 @@ import { readConfig } from '../../src/config.js';
 
 const MINIMUM = { DATABASE_URL: 'postgres://u:p@db/x', STRIPE_SECRET_KEY: 'sk_test_1' };
 
+const HASH_OF_ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
+
 describe('the configuration', () => {
   const folder = mkdtempSync(join(tmpdir(), 'order-reconciler-config-'));
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -89,9 +91,27 @@ describe('the configuration', () => {
       'a:checkout+support:s:with:colons',
       [{ name: 'a', scopes: ['checkout', 'support'], secret: 's:with:colons' }],
     ],
+    [
+      `a:support:sha256:${HASH_OF_ABC}`,
+      [{ name: 'a', scopes: ['support'], secret: `sha256:${HASH_OF_ABC}` }],
+    ],
     ['', []],
   ])('API_KEYS %s', (text, keys) => {
     expect(readConfig({ ...MINIMUM, API_KEYS: text }).API_KEYS).toEqual(keys);
+  });
+
+  test.each([
+    ['a hash with a slip in it', 'a:support:sha256:abc', '64 hex digits'],
+    ['the same secret plain and hashed', `a:support:abc,b:support:sha256:${HASH_OF_ABC}`, 'share a secret'],
+  ])('API_KEYS with %s are refused without showing one', (_name, text, expected) => {
+    const read = (): unknown => readConfig({ ...MINIMUM, API_KEYS: text });
+    expect(read).toThrow(expected);
+    expect(read).not.toThrow(/:abc|ba7816/);
+  });
+
+  test('a key that is replaced and its successor share a name', () => {
+    const keys = readConfig({ ...MINIMUM, API_KEYS: 'a:support:old,a:support:new' }).API_KEYS;
+    expect(keys.map(({ name }) => name)).toEqual(['a', 'a']);
   });
 
   test('the money-out brake is generous in number and off in amount, unless told', () => {

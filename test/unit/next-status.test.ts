@@ -20,6 +20,7 @@ const AT = NOW.toISOString();
 const LATER = new Date(NOW.getTime() + 60_000);
 const DEADLINE = new Date(NOW.getTime() + POLICY.payment_deadline_ms);
 const LINES = [{ sku: 'tea-500', quantity: 2 }];
+const STOPPED = { by: 'lead', reason: 'a look', at: AT };
 
 type SpecPatch = NonNullable<Parameters<typeof aSpec>[0]>;
 interface Order extends FactsPatch {
@@ -309,6 +310,19 @@ describe('phase and headline', () => {
       given: { payment: payment('created'), inventory: reserved, paused: true },
       phase: 'payment_pending',
       condition: 'Paused',
+    },
+    {
+      name: 'its account is stopped',
+      given: { payment: payment('created'), inventory: reserved, account_paused: STOPPED },
+      phase: 'payment_pending',
+      condition: 'AccountPaused',
+    },
+    {
+      name: 'its account is stopped, and nothing is missing',
+      given: { payment: payment('captured'), inventory: committed, account_paused: STOPPED },
+      phase: 'fulfilled',
+      condition: 'Fulfilled',
+      settled: true,
     },
     {
       name: 'out of stock, payment to be canceled',
@@ -608,6 +622,11 @@ describe('the end of an authorization', () => {
       warned: false,
     },
     { name: 'would be captured by itself, paused', given: { ...held(0.5), paused: true }, warned: true },
+    {
+      name: 'would be captured by itself, its account is stopped',
+      given: { ...held(0.5), account_paused: STOPPED },
+      warned: true,
+    },
     {
       name: 'would be captured by itself, needs a person',
       given: { ...held(0.5), spec: { amount: { value: 20_000, currency: 'EUR' } } },

@@ -1237,6 +1237,12 @@ describe('whether the step may be taken now', () => {
       want: 'wait Paused',
     },
     {
+      name: 'the account is stopped',
+      reason: 'a person stopped the writes of all its orders',
+      given: { ...missing, account_paused: { by: 'lead', reason: 'a look', at: NOW.toISOString() } },
+      want: 'wait AccountPaused',
+    },
+    {
       name: 'paused, nothing is missing',
       reason: 'there is nothing to hold back',
       given: { payment: payment('captured'), inventory: committed, paused: true },

@@ -1,37 +1,61 @@
-/** API keys: who calls, and whether they may. */
+/** Who calls, and whether they may. */
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { ApiKey, Scope } from '../../config.js';
+import { hashOf, type ApiKey, type Scope } from '../../config.js';
+import type { Actor } from '../../store/record.js';
 
-/** The key that a request came with; its secret stays here. */
+/** Who a request came from; what proved it stays here. */
 export interface Caller {
+  readonly kind: 'key' | 'person';
   readonly name: string;
   readonly scopes: readonly Scope[];
 }
 
-const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer');
+/** As whom the timeline names the caller. */
+export const actorOf = ({ kind, name }: Caller): Actor => ({ kind, name });
 
-export class Authenticator {
+/**
+ * Who calls, by the header `Authorization`; null when this authenticator does not know them. Never throws for a credential
+ * that is wrong; StoreUnavailable and the like for one that cannot be checked now. People who sign in by OpenID Connect are
+ * one more implementation, which returns callers of kind `person`.
+ */
+export interface Authenticator {
+  identify(authorization: string | undefined): Promise<Caller | null>;
+}
+
+/** Keys of high entropy: their plain hash cannot be guessed back, and compares in constant time. */
+export class ApiKeyAuthenticator implements Authenticator {
   readonly #keys: readonly { readonly digest: Buffer; readonly caller: Caller }[];
 
   constructor(keys: readonly ApiKey[]) {
     this.#keys = keys.map(({ name, scopes, secret }) => ({
-      digest: digest(secret),
-      caller: { name, scopes },
+      digest: Buffer.from(hashOf(secret), 'hex'),
+      caller: { kind: 'key', name, scopes },
     }));
   }
 
-  /** Null without a known key. Takes the same time for every key, known or not. */
-  identify(authorization: string | undefined): Caller | null {
+  /** Takes the same time for every key, known or not. */
+  identify(authorization: string | undefined): Promise<Caller | null> {
     const presented = /^Bearer +([^\s]+) *$/i.exec(authorization ?? '')?.[1];
-    if (presented === undefined) return null;
-    const hashed = digest(presented);
+    if (presented === undefined) return Promise.resolve(null);
+    const hashed = hash('sha256', presented, 'buffer');
     let found: Caller | null = null;
     for (const key of this.#keys) {
       if (timingSafeEqual(hashed, key.digest)) found = key.caller;
     }
-    return found;
+    return Promise.resolve(found);
   }
 }
+
+/** The first that knows the caller. */
+export const firstOf = (...authenticators: readonly Authenticator[]): Authenticator => ({
+  async identify(authorization) {
+    for (const authenticator of authenticators) {
+      const caller = await authenticator.identify(authorization);
+      if (caller !== null) return caller;
+    }
+    return null;
+  },
+});
 
 /** What a scope stands for besides itself. */
 const INCLUDES: Readonly<Record<Scope, readonly Scope[]>> = {

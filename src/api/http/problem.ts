@@ -1,5 +1,6 @@
 /** RFC 9457 problems: the closed set of codes, and the error that carries one. */
 import type { Difference } from '../../operation/evidence.js';
+import { anchorOf } from '../support/anchors.js';
 import type { InputProblem } from '../../operation/pointer.js';
 
 interface Kind {
@@ -95,7 +96,8 @@ export const unavailable = (detail: string): ProblemError =>
 export function problemBody(problem: ProblemError, requestId: string): Record<string, unknown> {
   const { status, title, retryable } = PROBLEMS[problem.code];
   return {
-    type: `urn:order-reconciler:problem:${problem.code}`,
+    // A path of this service: it leads to an explanation from every deployment, and is the same in all of them.
+    type: anchorOf('problem', problem.code),
     title,
     status,
     detail: problem.detail,

@@ -59,7 +59,8 @@ export function createServer(logger: Logger, authenticator: Authenticator | null
   instance.addHook('onRoute', (route) => declare(route, routes));
   instance.addHook('onRequest', (request, reply, done) => {
     beginAnswer(request, reply);
-    done(refusal(request, authenticator));
+    // Nothing of the body is read before the answer.
+    refusal(request, authenticator).then((problem) => done(problem), done);
   });
   const accessLogger = ofNamedMembers(logger);
   instance.addHook('onResponse', (request, reply, done) => {
@@ -98,10 +99,13 @@ function beginAnswer(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** Why the request stops before its body is read; undefined when it goes on. */
-function refusal(request: FastifyRequest, authenticator: Authenticator | null): ProblemError | undefined {
+async function refusal(
+  request: FastifyRequest,
+  authenticator: Authenticator | null,
+): Promise<ProblemError | undefined> {
   const access = request.routeOptions.config.access;
   if (request.is404 || access === undefined || access.scopes === 'public') return undefined;
-  const caller = authenticator?.identify(request.headers.authorization) ?? null;
+  const caller = (await authenticator?.identify(request.headers.authorization)) ?? null;
   if (caller === null) {
     return new ProblemError('unauthorized', 'Send a valid API key: Authorization: Bearer <key>.', {
       headers: { 'www-authenticate': 'Bearer realm="order-reconciler"' },

@@ -4,6 +4,8 @@ import { createRequire } from 'node:module';
 import { join, dirname } from 'node:path';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
+import { FAILURES_PAGE } from '../support/anchors.js';
+import { failuresPage } from '../support/failures.js';
 
 /** Served as they are. Nest would do it by @fastify/static, which needs a newer Node than this service does. */
 const ASSETS: Readonly<Record<string, string>> = {
@@ -42,11 +44,15 @@ function assetFolder(): string {
 export function serveDocs(instance: FastifyInstance, document: OpenAPIObject): void {
   const json = JSON.stringify(document);
   const folder = assetFolder();
+  const failures = failuresPage();
   instance.get('/openapi.json', (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(json),
   );
   instance.get('/docs', (_request, reply) =>
     reply.type('text/html; charset=utf-8').header('content-security-policy', POLICY).send(PAGE),
+  );
+  instance.get(FAILURES_PAGE, (_request, reply) =>
+    reply.type('text/html; charset=utf-8').header('content-security-policy', POLICY).send(failures),
   );
   instance.get('/docs/start.js', (_request, reply) =>
     reply.type('text/javascript; charset=utf-8').send(START),

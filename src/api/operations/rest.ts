@@ -2,8 +2,10 @@
 import { decisionsOf } from '../../operation/decisions.js';
 import type { Operation } from '../../operation/operation.js';
 
-export function isAtRest({ status, wish }: Operation): boolean {
-  if (status.attention !== null || wish.paused !== null || decisionsOf(wish).given_up !== null) return true;
+export function isAtRest({ status, wish, facts }: Operation): boolean {
+  const isStopped =
+    wish.paused !== null || facts.account_paused !== undefined || decisionsOf(wish).given_up !== null;
+  if (status.attention !== null || isStopped) return true;
   switch (status.phase) {
     case 'fulfilled':
     case 'cancelled':

@@ -12,7 +12,7 @@ import { transitions } from '../../reconciler/events.js';
 import type { OperationStore } from '../../store/operation-store.js';
 import type { OperationRecord } from '../../store/record.js';
 import type { AmountProblem } from '../dependencies.js';
-import type { Caller } from '../http/authentication.js';
+import { actorOf, type Caller } from '../http/authentication.js';
 import { checkIfMatch, versionMismatch, type IfMatch } from '../http/if-match.js';
 import { invalidRequest, operationNotFound, ProblemError, unavailable } from '../http/problem.js';
 import type { CreateBody } from '../schemas/requests.js';
@@ -67,7 +67,7 @@ export class Writes {
       labels,
       wish,
       status: nextStatus(operation, now, this.policy),
-      requested_by: { kind: 'key', name: caller.name },
+      requested_by: actorOf(caller),
       created_at,
     });
     switch (answer.kind) {
@@ -124,7 +124,7 @@ export class Writes {
         status,
         transitions: transitions(record.status, status),
         spec_changed: change.spec_changed,
-        event: { ...change.event, actor: { kind: 'key', name: caller.name } },
+        event: { ...change.event, actor: actorOf(caller) },
       });
       if (stored !== null) {
         this.bell.ring();

@@ -4,7 +4,7 @@ import { PROBLEM_CODES } from '../http/problem.js';
 
 export const Problem = z
   .strictObject({
-    type: z.string(),
+    type: z.string().describe('A page of this service that explains the code'),
     title: z.string(),
     status: z.int(),
     detail: z.string(),
@@ -28,7 +28,7 @@ export const Problem = z
     id: 'Problem',
     examples: [
       {
-        type: 'urn:order-reconciler:problem:invalid_request',
+        type: '/docs/failures#problem-invalid_request',
         title: 'The request is not valid',
         status: 400,
         detail: '/spec/amount/value must be greater than zero',

@@ -128,7 +128,12 @@ export const ListQuery = z.strictObject({
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .exactOptional()
-    .describe('Only operations that need a person, or only the others'),
+    .describe('Only operations that need a person (without those that are snoozed), or only the others'),
+  snoozed: z
+    .enum(['exclude', 'include', 'only'])
+    .exactOptional()
+    .describe('Whether to list what is snoozed; by default excluded with attention=true, else included'),
+  assignee: printable(128).exactOptional().describe('Who looks after it'),
   order_id: Spec.shape.order_id.exactOptional(),
   account: Account.exactOptional(),
   cursor: printable(512).exactOptional().describe('`next_cursor` of the page before'),

@@ -28,6 +28,7 @@ export const MOVED_ON_BY: Readonly<Record<Reason, string>> = {
   GivenUp: 'the command `resume`; a person, when a new wish or more money comes',
   OutcomeAsserted: 'the provider or the warehouse, when it can be read',
   LeftBehind: 'nothing: it says what was left behind',
+  AccountPaused: 'whoever resumes the account; then by itself, little by little',
   PaymentDeclined: 'the customer by `POST …/payment`, or the payment deadline',
   AuthorizationExpired: 'a person, or `POST …/cancel`',
   AuthorizationExpiring: 'whoever captures or cancels; else it lapses',

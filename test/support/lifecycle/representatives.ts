@@ -74,6 +74,13 @@ const CONFIRMED = {
   outcome: 'done' as const,
   evidence: 'the dashboard shows it',
 };
+const stopped = (operation: Operation): Operation => ({
+  ...operation,
+  facts: {
+    ...operation.facts,
+    account_paused: { by: 'lead', reason: 'a wrong price list', at: NOW.toISOString() },
+  },
+});
 const READY = inState('fulfilled', 'created', 'reserved');
 const REFUSAL: Failure = { class: 'rejected', code: 'parameter_invalid', message: 'Refused.' };
 
@@ -86,6 +93,9 @@ export const TROUBLED: readonly Operation[] = [
   }),
   spent(failing(READY, 'confirm_payment', REFUSAL), { step: 'confirm_payment', rejections: 2 }),
   inState('fulfilled', 'unknown', 'reserved'),
+  stopped(inState('fulfilled', 'none', 'none')),
+  stopped(READY),
+  stopped(inState('cancelled', 'captured', 'reserved')),
   failing(anOrder({ spec: adopting }), 'observe_payment', {
     class: 'authorization',
     code: 'payment_not_found',
