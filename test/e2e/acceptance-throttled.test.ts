@@ -141,8 +141,8 @@ test(`${THROTTLED_RUN.title}: less and less is asked, no order fails, all conver
       0,
     ),
     'requests beyond a quarter of that, the last 2 s': beyond(CEILING / 4, later.at(-1)?.length ?? 0),
-    'requests in the second half of such a time': [first, ...later].flatMap((window) => window.filter(isLate))
-      .length,
+    // How long those in flight take to be sent is a matter of the machine; their number is bounded above.
+    'requests in the second half of such a time': later.flatMap((window) => window.filter(isLate)).length,
   };
   expect(later.length).toBeGreaterThanOrEqual(2);
 
