@@ -10,6 +10,7 @@ import { isInventoryStep, type Decision, type Step } from '../operation/step.js'
 import { persistently } from '../persistently.js';
 import { isAway, isRefused } from '../store/database.js';
 import { isTakenPayment, type Claim, type Entry, type Intent, type Recorded } from '../store/pass-store.js';
+import { NO_LIMITS } from '../store/refund-brake.js';
 import { breakOff } from './broken.js';
 import { observe, refundsMatter } from './observe.js';
 import {
@@ -126,11 +127,11 @@ async function brake(
   loop: LoopDependencies,
 ): Promise<Pass | null | 'busy'> {
   const { account, operation_id, wish } = pass.operation;
-  // The brake is on what goes out by itself.
-  if (decisionsOf(wish).unbraked.includes(step.target)) return null;
+  // The brake is on what goes out by itself. Without a recorded leave Postgres refuses the intent, whoever decided.
+  const limits = decisionsOf(wish).unbraked.includes(step.target) ? NO_LIMITS : undefined;
   const { effect_key } = keyOf(pass, step, key);
   const admission = await patiently(
-    () => loop.brake.admit(account, effect_key, step.amount, step.currency),
+    () => loop.brake.admit(account, effect_key, step.amount, step.currency, limits),
     loop,
   );
   if (admission.kind === 'admitted') return null;

@@ -9,6 +9,9 @@ export interface BrakeLimits {
   readonly amounts: Readonly<Record<string, number>>;
 }
 
+/** Of a refund that a person lets pass: leave is recorded all the same, and takes its room in the hour. */
+export const NO_LIMITS: BrakeLimits = { refunds: Number.MAX_SAFE_INTEGER, amounts: {} };
+
 /** Members that an account does not set are as for all. */
 export type AccountLimits = ReadonlyMap<string, Partial<BrakeLimits>>;
 
@@ -60,8 +63,13 @@ export class RefundBrake {
    * Leave to send a refund, under the key that it is about to be sent with; the same key again is the same refund, and
    * takes at least what it took before. A crash after it leaves room unused for an hour. `amount`: minor units.
    */
-  async admit(account: string, effectKey: string, amount: number, currency: string): Promise<Admission> {
-    const { refunds, amounts } = this.limitsOf(account);
+  async admit(
+    account: string,
+    effectKey: string,
+    amount: number,
+    currency: string,
+    { refunds, amounts }: BrakeLimits = this.limitsOf(account),
+  ): Promise<Admission> {
     const most = amounts[currency] ?? null;
     const parameters = [account, effectKey, currency, amount, refunds, most];
     const row = await this.#ask(parameters);

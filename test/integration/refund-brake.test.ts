@@ -4,6 +4,7 @@ import type { LoopDependencies } from '../../src/reconciler/ports.js';
 import { reconcile } from '../../src/reconciler/reconcile.js';
 import { RefundBrake, type BrakeLimits } from '../../src/store/refund-brake.js';
 import { pathOf } from '../support/api.js';
+import { aDesk } from '../support/desk.js';
 import { aShop, HOUR, type Shop } from '../support/shop.js';
 
 const ids = (name: string, count: number): string[] =>
@@ -155,6 +156,33 @@ test('a refund above the hour’s amount waits for a person, and goes when the l
   expect(await shop.get('large')).toMatchObject({ status: { attention: null } });
   expect((await shop.control.ledger('large')).refunds).toHaveLength(1);
 });
+
+test('a person lets one refund pass: that one goes, once, and takes its room from those that go by themselves', async () => {
+  await fulfilled('named', 'next');
+  await refund('named', 6_000);
+  await refund('named', 1_000, 'r2');
+  const by = worker({ amounts: { EUR: 5_000 } });
+  await allAtOnce([by]);
+  expect((await shop.get('named')).status.attention?.reason).toBe('RefundBrake');
+  const desk = aDesk(shop);
+  await shop.control.inject({ route: 'refunds.create', kind: 'drop_before', times: 1 });
+  await desk.command('named', 'retry');
+  for (let look = 0; look < 3; look += 1) await allAtOnce([by]);
+  const { refunds, violations } = await shop.control.ledger('named');
+  expect([refunds, violations]).toMatchObject([[{ amount: 6_000 }], []]);
+  expect((await shop.get('named')).status).toMatchObject({
+    payment: { refunded: 6_000 },
+    attention: { reason: 'RefundBrake' },
+  });
+  expect(await query('SELECT broken FROM order_operations WHERE broken > 0')).toEqual([]);
+  await refund('next', 1_000);
+  await allAtOnce([by]);
+  expect((await shop.get('next')).status.attention?.reason).toBe('RefundBrake');
+  await anHourLater();
+  for (let look = 0; look < 3; look += 1) await allAtOnce([by]);
+  expect((await shop.control.ledger('next')).refunded).toBe(1_000);
+  expect((await shop.control.ledger('named')).refunded).toBe(7_000);
+}, 60_000);
 
 test.each(['effect_then_drop', 'drop_before', '503_html'] as const)(
   'a refund whose answer was lost (%s) is counted once, and needs no second leave',
