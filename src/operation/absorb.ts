@@ -8,7 +8,7 @@ import {
   type Resolution,
 } from './attempt.js';
 import { isCurrent } from './budget.js';
-import { assertionOf, decisionsOf } from './decisions.js';
+import { assertionOf, decisionsOf, isAsserted, isSameEffect } from './decisions.js';
 import { isLasting, NOT_FOUND, spendsBudget, type Failure } from './failure.js';
 import { withDrift } from './drift.js';
 import { isOutdated, updateTarget } from './next-step.js';
@@ -168,13 +168,14 @@ function doubtAfter(
 export function absorbJournal(operation: Operation, attempts: readonly Attempt[]): Known {
   const { facts } = operation;
   const payment = `payment/${operation.wish.payment_number}`;
-  const settledByPerson = (step: StepName, target: string, since: string): boolean =>
-    assertionOf(operation.wish, { step, target }, since) !== undefined;
-  const open = openAttempts(attempts).filter(
-    ({ step, target, started_at }) => !settledByPerson(step, target, started_at),
-  );
+  const { wish } = operation;
+  const open = openAttempts(attempts).filter((attempt) => !isAsserted(wish, attempt, attempts));
   const doubt = facts.unresolved;
-  const known = doubt !== null && settledByPerson(doubt.step, doubt.target, doubt.since) ? null : doubt;
+  const isSettled =
+    doubt !== null &&
+    assertionOf(wish, doubt) !== undefined &&
+    !open.some((attempt) => isSameEffect(attempt, doubt));
+  const known = isSettled ? null : doubt;
   // Of several doubts the payment without a known identity comes first: it alone cannot be looked at.
   const nameless = open.find((attempt) => attempt.step === 'create_payment' && attempt.target === payment);
   const created = attempts.find(
@@ -207,6 +208,15 @@ export function absorbJournal(operation: Operation, attempts: readonly Attempt[]
     provider_reference: reference,
   };
 }
+
+/**
+ * A call to the payment of which the journal does not say what became of it, or undefined. Another payment waits for that:
+ * its facts begin anew, and the doubt would come back from the journal as one about the new payment.
+ */
+export const openPayment = (wish: Operation['wish'], journal: readonly Attempt[]): Attempt | undefined =>
+  openAttempts(journal).find(
+    (attempt) => !isOfInventory(attempt.step) && !isAsserted(wish, attempt, journal),
+  );
 
 /** The bank gave its answer, whatever it was. */
 const isAnswered = ({ outcome }: Attempt): boolean =>

@@ -1,5 +1,5 @@
 /** The command by which a person says what became of a call that cannot be read. */
-import type { StepName } from './attempt.js';
+import { chooseKey, type StepName } from './attempt.js';
 import {
   decide,
   decided,
@@ -11,7 +11,7 @@ import {
   type Refusal,
   type Why,
 } from './command-rule.js';
-import { decisionsOf, type Assertion } from './decisions.js';
+import { decisionsOf, firstOrdinal, type Assertion } from './decisions.js';
 import type { Journaled, Operation } from './operation.js';
 import { isOfInventory } from './step.js';
 
@@ -35,8 +35,20 @@ export function whyNothingToRecord(operation: Operation, asking: Asking): Why {
     : null;
 }
 
+/** A key whose answer is final, or that is too old, can do no more; a word of a person changes nothing about that. */
+function keyAfter(
+  { wish }: Operation,
+  attempts: Journaled['attempts'],
+  name: StepName,
+  target: string,
+  { now }: Asking,
+): string {
+  const key = chooseKey(attempts, name, target, now, firstOrdinal(wish, { name, target }));
+  return key.kind === 'resend' ? 'the same key' : 'a new key, since the old one can do no more';
+}
+
 export function recordOutcome(
-  { operation }: Journaled,
+  { operation, attempts }: Journaled,
   { step, outcome, evidence }: Extract<Command, { command: 'record_outcome' }>['parameters'],
   asking: Asking,
 ): Made | Refusal {
@@ -58,7 +70,8 @@ export function recordOutcome(
       };
   }
   const { asserted } = decisionsOf(operation.wish);
-  const one: Assertion = { ...decided(asking), step, target, outcome, evidence };
+  const last_attempt = attempts.at(-1)?.attempt_id ?? null;
+  const one: Assertion = { ...decided(asking), step, target, outcome, evidence, last_attempt };
   const others = asserted.filter((other) => other.step !== step || other.target !== target);
   const wish = withDecisions(operation.wish, { asserted: [...others, one] });
   return {
@@ -67,7 +80,7 @@ export function recordOutcome(
       `It is recorded as your word, not as a reading, that ${step} ${outcome === 'done' ? 'is done' : 'had no effect'}.`,
       outcome === 'done'
         ? 'It is not sent again; when a reading does not agree, a person is asked again.'
-        : 'It goes on where needed, under the same key; when it shows after all, a person is asked again.',
+        : `It goes on where needed, under ${keyAfter(operation, attempts, step, target, asking)}; when it shows after all, a person is asked again.`,
     ],
   };
 }

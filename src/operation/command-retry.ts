@@ -15,6 +15,7 @@ import { withdrawn } from './dispute.js';
 import { formatMoney } from './money.js';
 import type { Journaled, Operation } from './operation.js';
 import { REASONS } from './reason.js';
+import { nextOwnId } from './refund-step.js';
 import { brokenRefunds, heldAtProvider } from './refund.js';
 
 /** With a fresh budget; where the brake holds a refund back, with leave for that refund. */
@@ -75,11 +76,13 @@ export function retryRefund(
     .filter(({ step, target }) => step === 'create_refund' && target === refund_id)
     .reduce((last, { ordinal }) => Math.max(last, ordinal), 0);
   const { resent } = decisionsOf(wish);
-  const one = { refund_id, instead_of: broken.provider_reference, ordinal: used + 1 };
+  const isOwn = broken.source === 'cancellation';
+  const instead_of = broken.provider_reference;
+  const one = isOwn ? { refund_id, instead_of } : { refund_id, instead_of, ordinal: used + 1 };
   return {
     wish: withDecisions(withFreshBudget(wish), { resent: [...resent, one] }),
     effects: [
-      `${money(broken.amount)} are refunded once more, under a new key, instead of ${broken.provider_reference}, which is ${broken.state}.`,
+      `${money(broken.amount)} are refunded once more${isOwn ? ` as ${nextOwnId(operation)}` : ''}, under a new key, instead of ${instead_of}, which is ${broken.state}.`,
       `Asked for by ${by}; if this one fails as well, a person is asked again.`,
     ],
   };

@@ -62,6 +62,8 @@ export type Why = string | null;
 export interface Rule<C extends Command> {
   /** Needs the scope of a lead: it replaces what the machine insists on by a person's word. */
   readonly lead: boolean;
+  /** For which orders it needs that scope where `lead` is false. */
+  readonly leadFor?: (operation: Operation) => boolean;
   /** Why it makes no sense now, whatever its parameters. */
   readonly whyNot: (operation: Operation, asking: Asking) => Why;
   /** Called when it makes sense; `{why}` refuses these parameters. */

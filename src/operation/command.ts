@@ -18,8 +18,9 @@ import {
 } from './command-rule.js';
 import { decisionsOf, type Decided, type Verdict } from './decisions.js';
 import { formatMoney } from './money.js';
+import { nextStatus } from './next-status.js';
 import { ALL_SEEN } from './next-step.js';
-import { NO_FACTS, type Journaled, type Operation, type Wish } from './operation.js';
+import { NO_FACTS, type Finalizer, type Journaled, type Operation, type Wish } from './operation.js';
 import { REASONS } from './reason.js';
 import { atStake, brokenRefunds, isLeft } from './refund.js';
 
@@ -60,11 +61,12 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
   retry_refund: {
     lead: false,
     whyNot: (operation) =>
-      brokenRefunds(operation).length === 0
+      stopped(operation) ??
+      (brokenRefunds(operation).length === 0
         ? 'No refund of this order has failed or was canceled at the provider.'
         : operation.facts.payment.disputed
           ? REASONS.DisputeOpen.meaning
-          : null,
+          : null),
     carryOut: retryRefund,
   },
   reauthorize: {
@@ -111,8 +113,7 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
     whyNot: (operation, asking) =>
       operation.wish.cancellation === null
         ? 'Only a cancellation has finalizers, and none was requested.'
-        : (operation.status.finalizers.find(({ name }) => whyKept(operation, name, asking) === null) ??
-              null) === null
+        : !finalizersOf(operation, asking).some(({ name }) => whyKept(operation, name, asking) === null)
           ? 'No finalizer is stuck: what is left goes on by itself.'
           : null,
     carryOut: ({ operation }, { name, left_behind }, asking) => {
@@ -148,6 +149,8 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
   },
   resume: {
     lead: false,
+    // What a lead gave up is not taken up again by less.
+    leadFor: ({ wish }) => decisionsOf(wish).given_up !== null,
     whyNot: (operation) => (stopped(operation) === null ? 'It is neither paused nor given up.' : null),
     carryOut: ({ operation }) => ({
       wish: withDecisions({ ...withFreshBudget(operation.wish), paused: null }, { given_up: null }),
@@ -183,7 +186,11 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
   },
 };
 
-export const needsLead = (name: CommandName): boolean => RULES[name].lead;
+/** `operation`: as it stands, where that is known. */
+export const needsLead = (name: CommandName, operation?: Operation): boolean => {
+  const { lead, leadFor }: Pick<Rule<Command>, 'lead' | 'leadFor'> = RULES[name];
+  return lead || (operation !== undefined && leadFor?.(operation) === true);
+};
 
 export interface Availability {
   readonly name: CommandName;
@@ -228,26 +235,27 @@ export function carryOut(before: Journaled, command: Command, asking: Asking): C
   };
 }
 
-/** Money that a person moves by a command, in minor units: above a limit it takes two of them. */
-export function amountMoved(
-  { command }: Command,
-  before: Operation,
-  after: Operation,
-  asking: Asking,
-): number {
-  const next = decide(after, asking);
-  const amount = next.kind === 'step' && 'amount' in next.step ? (next.step.amount ?? 0) : 0;
-  switch (command) {
+/**
+ * Money that may move by what a person commands, in minor units: above a limit it takes two of them. Not the next step
+ * alone counts: whoever lets an order go on lets all of it go on, at once or when what holds it back is over.
+ */
+export function amountMoved(command: Command, before: Operation, after: Operation, asking: Asking): number {
+  switch (command.command) {
     case 'reauthorize':
     case 'adopt_payment':
       return after.wish.spec.amount.value;
+    case 'retry_refund': {
+      const { refund_id } = command.parameters;
+      const named = brokenRefunds(before).find((refund) => refund.refund_id === refund_id)?.amount ?? 0;
+      const now = decide(before, asking, asking.seen);
+      // Where more is missing than this refund, the fresh budget is for that as well.
+      const alone = now.kind === 'person' && now.reason === 'RefundFailed';
+      return alone ? named : Math.max(named, wholeOf(after));
+    }
     case 'retry':
-    case 'retry_refund':
     case 'record_outcome':
-      return amount;
     case 'resume':
-      // What was only paused goes on as it would have by itself.
-      return decisionsOf(before.wish).given_up === null ? 0 : amount;
+      return decide(after, asking, asking.seen).kind === 'agreed' ? 0 : wholeOf(after);
     case 'check_provider':
     case 'release_finalizer':
     case 'pause':
@@ -255,6 +263,10 @@ export function amountMoved(
       return 0;
   }
 }
+
+/** All that the order may still take or give back. */
+const wholeOf = (operation: Operation): number =>
+  Math.max(atStake(operation), operation.wish.spec.amount.value);
 
 /** Commands by which a person takes part in what becomes of the order. */
 const DECIDES: ReadonlySet<CommandName> = new Set(
@@ -282,10 +294,14 @@ function anotherPayment(
   };
 }
 
+/** As they follow from what was read; the recorded status may be older. */
+const finalizersOf = (operation: Operation, { now, policy }: ChangeAsking): readonly Finalizer[] =>
+  nextStatus(operation, now, policy).finalizers;
+
 /** Why a finalizer is not to be released, or null. */
 function whyKept(operation: Operation, name: 'payment' | 'inventory', asking: Asking): Why {
   if (isLeft(operation, name)) return `The finalizer ${name} was released already.`;
-  const finalizer = operation.status.finalizers.find((other) => other.name === name);
+  const finalizer = finalizersOf(operation, asking).find((other) => other.name === name);
   if (finalizer === undefined) return `There is no finalizer ${name} any more.`;
   if (finalizer.reason === 'WaitsForPayment') return 'It waits for the finalizer payment only.';
   const next = decide(operation, asking, asking.seen);

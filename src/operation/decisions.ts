@@ -30,8 +30,8 @@ export interface ResentRefund {
   readonly refund_id: string;
   /** The provider's id of the refund that failed: the new one takes the place of this one only. */
   readonly instead_of: string;
-  /** From here on keys are new ones. */
-  readonly ordinal: number;
+  /** From here on keys are new ones. Absent for a cancellation's own: the next one has another id, and keys of its own. */
+  readonly ordinal?: number;
 }
 
 export const ASSERTIONS = ['done', 'no_effect'] as const;
@@ -41,6 +41,11 @@ export interface Assertion extends Decided {
   readonly target: string;
   readonly outcome: (typeof ASSERTIONS)[number];
   readonly evidence: string;
+  /**
+   * The newest try that the journal had (attempt_id): it speaks of the tries up to this one. Not of those before a time,
+   * since tries are dated by another clock.
+   */
+  readonly last_attempt: string | null;
 }
 
 /** A finalizer that nobody waits for any more. */
@@ -86,20 +91,27 @@ export const firstOrdinal = (wish: Wished, { name, target }: { name: StepName; t
     ? 1
     : decisionsOf(wish)
         .resent.filter(({ refund_id }) => refund_id === target)
-        .reduce((first, { ordinal }) => Math.max(first, ordinal), 1);
+        .reduce((first, { ordinal }) => Math.max(first, ordinal ?? 1), 1);
 
-/** What a person said of an effect, when that was after the moment `since` (RFC 3339). */
-export const assertionOf = (
-  wish: Wished,
-  effect: { readonly step: StepName; readonly target: string },
-  since: string | null,
-): Assertion | undefined =>
-  wish.decisions?.asserted.find(
-    ({ step, target, at }) =>
-      step === effect.step &&
-      target === effect.target &&
-      (since === null || Date.parse(since) <= Date.parse(at)),
-  );
+interface Effect {
+  readonly step: StepName;
+  readonly target: string;
+}
+export const isSameEffect = (one: Effect, other: Effect): boolean =>
+  one.step === other.step && one.target === other.target;
+
+/** The last that a person said of an effect. */
+export const assertionOf = (wish: Wished, effect: Effect): Assertion | undefined =>
+  wish.decisions?.asserted.find((assertion) => isSameEffect(assertion, effect));
+
+/** Whether a person said what became of this try. `attempts`: the journal, in its order. */
+export function isAsserted(wish: Wished, one: Attempt, attempts: readonly Attempt[]): boolean {
+  const assertion = assertionOf(wish, one);
+  return assertion !== undefined && knownTo(assertion, attempts).includes(one);
+}
+
+const knownTo = ({ last_attempt }: Assertion, attempts: readonly Attempt[]): readonly Attempt[] =>
+  attempts.slice(0, attempts.findIndex(({ attempt_id }) => attempt_id === last_attempt) + 1);
 
 /**
  * An effect of which a person said that it did not happen, and which is known to have happened. One that was sent again
@@ -108,11 +120,9 @@ export const assertionOf = (
 export function refutedBy(wish: Wished, attempts: readonly Attempt[]): Assertion | undefined {
   return wish.decisions?.asserted.find((assertion) => {
     if (assertion.outcome !== 'no_effect') return false;
-    const tries = attempts.filter(
-      ({ step, target }) => step === assertion.step && target === assertion.target,
-    );
-    const before = tries.filter(({ started_at }) => Date.parse(started_at) <= Date.parse(assertion.at));
-    return before.length === tries.length && before.some(tookEffect);
+    const ofEffect = (one: Attempt): boolean => isSameEffect(one, assertion);
+    const before = knownTo(assertion, attempts).filter(ofEffect);
+    return before.length === attempts.filter(ofEffect).length && before.some(tookEffect);
   });
 }
 

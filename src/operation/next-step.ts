@@ -74,7 +74,7 @@ function untouched(operation: Operation, seen: Seen): Decision | null {
 function refuted({ wish, facts }: Operation): Decision | null {
   if (facts.refuted === undefined) return null;
   const { asserted_at } = facts.refuted;
-  const assertion = assertionOf(wish, facts.refuted, null);
+  const assertion = assertionOf(wish, facts.refuted);
   return assertion?.at === asserted_at && assertion.outcome === 'no_effect'
     ? person(
         'AssertionRefuted',
@@ -151,7 +151,7 @@ function permitted(operation: Operation, missing: Decision & { kind: 'step' }, p
 
 /** A step that a person said is done is not sent again: a reading has to agree, or a person looks once more. */
 function assertedOf({ wish, facts }: Operation, { name, target }: Step): Decision | null {
-  const assertion = assertionOf(wish, { step: name, target }, null);
+  const assertion = assertionOf(wish, { step: name, target });
   if (assertion?.outcome !== 'done') return null;
   const { observed_at } = isOfInventory(name) ? facts.inventory : facts.payment;
   return observed_at !== null && Date.parse(observed_at) > Date.parse(assertion.at)

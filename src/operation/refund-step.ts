@@ -89,11 +89,11 @@ function refundTheRest(operation: Operation, undecided: number): Decision | null
   const broken = brokenRefunds(operation).reduce((total, refund) => total + refund.amount, 0);
   const owed = heldAtProvider(operation) - undecided - broken;
   if (owed <= 0) return null;
-  const earlier = operation.facts.refunds.filter((refund) => refund.source === 'cancellation').length;
-  return createRefund(
-    operation,
-    earlier === 0 ? 'cancellation' : `cancellation-${earlier + 1}`,
-    owed,
-    'RefundPending',
-  );
+  return createRefund(operation, nextOwnId(operation), owed, 'RefundPending');
+}
+
+/** Of a refund that no caller asked for. */
+export function nextOwnId({ facts }: Operation): string {
+  const earlier = facts.refunds.filter((refund) => refund.source === 'cancellation').length;
+  return earlier === 0 ? 'cancellation' : `cancellation-${earlier + 1}`;
 }

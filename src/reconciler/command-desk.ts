@@ -6,6 +6,7 @@ import { withTask } from '../operation/absorb.js';
 import { chooseKey } from '../operation/attempt.js';
 import { firstOrdinal } from '../operation/decisions.js';
 import { type Asking, type Command } from '../operation/command-rule.js';
+import { openPayment } from '../operation/absorb.js';
 import { amountMoved, carryOut, needsLead, type Commanded } from '../operation/command.js';
 import { boundOf, changesBetween, evidenceOf, outcomeOf } from '../operation/evidence.js';
 import { formatMoney } from '../operation/money.js';
@@ -68,6 +69,8 @@ export class CommandDesk implements Commands {
     if (needsLead(command.command) && !person.lead) return { kind: 'needs_lead', command: command.command };
     const looked = await this.#look(operationId);
     if (looked === null) return { kind: 'not_found' };
+    if (needsLead(command.command, looked.seen.operation) && !person.lead)
+      return { kind: 'needs_lead', command: command.command };
     const made = await this.#made(looked, command, this.#asking(person.name, '', looked));
     if (made.kind === 'refused') return { kind: 'not_available', why: made.why };
     const approval = this.#approvalFor(command, made.operation, looked, person.name);
@@ -95,7 +98,7 @@ export class CommandDesk implements Commands {
     return this.#settle(operationId, previewId, person, async (command) => {
       if (command.state !== 'previewed') return this.#observed(command);
       if (command.expired) return { kind: 'expired' };
-      return this.#rechecked(command, person.name, reason, async (looked, made, asking) => {
+      return this.#rechecked(command, person, person.name, reason, async (looked, made, asking) => {
         if (!command.approval_needed) return this.#carryOut(command, looked, made, asking, person.name);
         const actor: Actor = { kind: 'key', name: person.name };
         const event: EventDraft = {
@@ -124,7 +127,7 @@ export class CommandDesk implements Commands {
       if (command.state !== 'awaiting_approval') return this.#observed(command);
       if (command.expired) return { kind: 'expired' };
       const { requested_by, reason } = command;
-      return this.#rechecked(command, requested_by ?? '', reason ?? '', (looked, made, asking) =>
+      return this.#rechecked(command, person, requested_by ?? '', reason ?? '', (looked, made, asking) =>
         this.#carryOut(command, looked, made, asking, person.name, approval),
       );
     });
@@ -150,6 +153,7 @@ export class CommandDesk implements Commands {
   /** Looks again; goes on only when everything that the decision rests on is as it was. */
   async #rechecked(
     command: CommandRecord,
+    person: Person,
     by: string,
     reason: string,
     act: (looked: Looked, made: Accepted, asking: Asking) => Promise<boolean>,
@@ -162,6 +166,8 @@ export class CommandDesk implements Commands {
       const now = await this.#commands.find(command.operation_id, command.preview_id);
       return now?.state === command.state ? { kind: 'changed', changes } : null;
     }
+    if (needsLead(command.command, looked.seen.operation) && !person.lead)
+      return { kind: 'needs_lead', command: command.command };
     const asking = this.#asking(by, reason, looked);
     const made = await this.#made(looked, commandOf(command), asking);
     if (made.kind === 'refused') return { kind: 'not_available', why: made.why };
@@ -274,9 +280,16 @@ export class CommandDesk implements Commands {
   /** What the command makes of the record as it was just read. */
   async #made(looked: Looked, command: Command, asking: Asking): Promise<Commanded> {
     const made = carryOut(looked.seen, command, asking);
-    if (made.kind === 'refused' || command.command !== 'adopt_payment') return made;
+    if (made.kind === 'refused' || !made.another_payment) return made;
+    const { recorded, journal } = looked;
+    const open = openPayment(recorded.wish, journal);
+    if (open !== undefined)
+      return {
+        kind: 'refused',
+        why: `It is not recorded yet what became of ${open.step}; the next look does that (check_provider).`,
+      };
+    if (command.command !== 'adopt_payment') return made;
     const { reference } = command.parameters;
-    const { recorded } = looked;
     const owner = await this.#commands.ownerOf(recorded.account, reference);
     if (owner !== null && owner !== recorded.operation_id)
       return { kind: 'refused', why: `The payment serves the operation "${owner}" already.` };

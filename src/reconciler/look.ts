@@ -13,6 +13,8 @@ export type Eyes = Pick<LoopDependencies, 'accounts' | 'inventory' | 'clock' | '
 
 export interface Looked extends Look {
   readonly recorded: OperationRecord;
+  /** The journal as it is recorded; in `seen`, as it reads with what was just seen. */
+  readonly journal: readonly JournalAttempt[];
   /** Which sides could be read. */
   readonly sides: Seen;
 }
@@ -32,6 +34,7 @@ export async function lookAt(
   const { pass, decision } = decide(after, sides, now, eyes.policy);
   return {
     recorded,
+    journal: attempts,
     seen: { operation: pass.operation, attempts: pass.attempts },
     observation,
     sides,

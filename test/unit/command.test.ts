@@ -6,7 +6,9 @@ import {
   type Command,
   type CommandName,
 } from '../../src/operation/command-rule.js';
-import { availabilities, carryOut, closedOf } from '../../src/operation/command.js';
+import { amountMoved, availabilities, carryOut, closedOf, needsLead } from '../../src/operation/command.js';
+import { absorbJournal } from '../../src/operation/absorb.js';
+import type { Attempt } from '../../src/operation/attempt.js';
 import { NO_DECISIONS, refutedBy, type Decisions } from '../../src/operation/decisions.js';
 import { changesBetween } from '../../src/operation/evidence.js';
 import { nextStatus } from '../../src/operation/next-status.js';
@@ -282,13 +284,121 @@ describe('what a decision does', () => {
       kind: 'person',
       reason: 'AssertionRefuted',
     });
-    const none = say('no_effect');
-    if (none.kind === 'refused') throw new Error(none.why);
-    const before = anAttempt({ outcome: 'unknown', resolution: 'effect_observed' });
-    const later = anAttempt({ started_at: new Date(NOW.getTime() + 1_000).toISOString(), outcome: 'done' });
-    expect(refutedBy(none.operation.wish, [before])?.target).toBe('pi_1/1');
-    expect(refutedBy(none.operation.wish, [before, later])).toBeUndefined();
-    expect(refutedBy(none.operation.wish, [anAttempt({ outcome: 'unknown' })])).toBeUndefined();
+    expect(say('no_effect')).toMatchObject({ kind: 'accepted' });
+  });
+
+  describe('a person’s word is about the tries that the journal had, whatever the clocks say', () => {
+    const doubtful = order(created, { unresolved: DOUBT });
+    const parameters = { step: 'confirm_payment', outcome: 'no_effect', evidence: 'seen' } as const;
+    const seconds = (late: number) => new Date(NOW.getTime() + late * 1_000).toISOString();
+    const lost = (patch: object = {}) => anAttempt({ attempt_id: '7', outcome: 'unknown', ...patch });
+
+    test.each([
+      ['agree', 0],
+      ['of the API is behind', 60],
+      ['of the API is ahead', -60],
+    ])('clock %s', (_name, late) => {
+      const known = lost({ started_at: seconds(late) });
+      const command = { command: 'record_outcome', parameters } as const;
+      const { operation, effects } = accepted(doubtful, command, [known]);
+      expect(effects[1]).toContain('under the same key');
+      const refuted = (...attempts: Attempt[]) => refutedBy(operation.wish, attempts)?.target;
+      const doubt = (...attempts: Attempt[]) => absorbJournal(operation, attempts).facts.unresolved;
+      // Of the try that it is about.
+      expect(doubt(known)).toBeNull();
+      expect(refuted(known)).toBeUndefined();
+      expect(refuted({ ...known, resolution: 'effect_observed' })).toBe('pi_1/1');
+      expect(refuted({ ...known, outcome: 'done' })).toBe('pi_1/1');
+      // Of the one that was sent since, at whatever time.
+      const again = lost({ attempt_id: '8', started_at: known.started_at });
+      expect(refuted(known, { ...again, outcome: 'done' })).toBeUndefined();
+      expect(doubt(known, again)).toMatchObject({ step: 'confirm_payment', target: 'pi_1/1' });
+      expect(doubt(known, { ...again, outcome: null })).toMatchObject({ target: 'pi_1/1' });
+    });
+
+    test('a key that can do no more is not announced', () => {
+      const spent = lost({ started_at: new Date(NOW.getTime() - 24 * 3_600_000).toISOString() });
+      const { effects } = accepted(doubtful, { command: 'record_outcome', parameters }, [spent]);
+      expect(effects[1]).toContain('a new key');
+    });
+  });
+});
+
+test('a finalizer is released by what was read, not by what was recorded', () => {
+  const stuck = order(inState('cancelled', 'canceled', 'committed'), GONE);
+  const parameters = { name: 'inventory', left_behind: 'x' } as const;
+  const unrecorded = { ...stuck, status: { ...stuck.status, finalizers: [] } };
+  expect(accepted(unrecorded, { command: 'release_finalizer', parameters }).kind).toBe('accepted');
+  const done = order(inState('cancelled', 'canceled', 'released'));
+  const stale = { ...done, status: { ...done.status, finalizers: stuck.status.finalizers } };
+  expect(refusedWhy(stale, { command: 'release_finalizer', parameters })).toContain('No finalizer');
+});
+
+test('a cancellation’s own refund that failed goes out under the next id', () => {
+  const operation = order(inState('cancelled', 'captured', 'committed'), {
+    refunds: [{ ...FAILED, refund_id: 'cancellation', source: 'cancellation', amount: 10_000 }],
+  });
+  const command: Command = { command: 'retry_refund', parameters: { refund_id: 'cancellation' } };
+  const { operation: after, effects } = accepted(operation, command);
+  expect(effects[0]).toContain('cancellation-2');
+  expect(after.wish.decisions?.resent).toEqual([{ refund_id: 'cancellation', instead_of: 're_1' }]);
+  expect(nextStep(after, ALL_SEEN, NOW, POLICY)).toMatchObject({ step: { target: 'cancellation-2' } });
+});
+
+describe('money that a command may move', () => {
+  const two = asked(captured, 1, 6_000);
+  const r2 = { ...FAILED, refund_id: 'r2', provider_reference: 're_2', amount: 6_000 };
+  const braked = { braked: { until: WORD.at, message: 'Full.' } };
+  const again: Command = { command: 'retry_refund', parameters: { refund_id: 'r2' } };
+  const resume: Command = { command: 'resume', parameters: {} };
+  const retry: Command = { command: 'retry', parameters: {} };
+  const doubtful = order(created, { unresolved: DOUBT });
+  const word: Command = {
+    command: 'record_outcome',
+    parameters: { step: 'confirm_payment', outcome: 'no_effect', evidence: 'seen' },
+  };
+  const r1 = aRefund({ amount: 1 });
+  const CASES: [string, Operation, Command, number][] = [
+    ['a failed refund alone: that refund', order(two, { refunds: [r1, r2] }), again, 6_000],
+    ['a failed refund beside one that is not sent: all', order(two, { refunds: [r2] }), again, 10_000],
+    ['a failed refund behind the brake: all', order(two, { refunds: [r2], ...braked }), again, 10_000],
+    ['resumed with a refund to send: all', paused(order(two)), resume, 10_000],
+    ['resumed behind the brake: all', paused(order(two, braked)), resume, 10_000],
+    ['resumed before anything was taken: what is wanted', paused(order(created)), resume, 10_000],
+    [
+      'taken up again where stock comes first: what is wanted',
+      order(inState('fulfilled', 'created', 'none'), {}, GIVEN_UP),
+      resume,
+      10_000,
+    ],
+    ['resumed where all is as wanted: none', paused(order(captured)), resume, 0],
+    ['one refund let pass: all', order(two, braked), retry, 10_000],
+    ['another try of the payment: what is wanted', order(created, EXHAUSTED), retry, 10_000],
+    ['a call said to have had no effect: what is wanted', doubtful, word, 10_000],
+    ['a pause: none', order(two), { command: 'pause', parameters: {} }, 0],
+  ];
+  test.each(CASES)('%s', (_name, before, command, amount) => {
+    expect(amountMoved(command, before, accepted(before, command).operation, ASKING)).toBe(amount);
+  });
+
+  test('what cannot be read is not taken for as wanted', () => {
+    const before = paused(order(captured));
+    const { operation } = accepted(before, resume);
+    const unread = { ...ASKING, seen: { payment: false, inventory: true } };
+    expect(amountMoved(resume, before, operation, unread)).toBe(10_000);
+  });
+
+  test('a failed refund is not made again while the order is stopped, and what a lead gave up a lead resumes', () => {
+    const failed = order(two, { refunds: [r1, r2] });
+    const givenUp = order(two, { refunds: [r1, r2] }, GIVEN_UP);
+    expect(refusedWhy(paused(failed), again)).toContain('paused');
+    expect(refusedWhy(givenUp, again)).toContain('given up');
+    expect([needsLead('resume'), needsLead('resume', paused(failed)), needsLead('resume', givenUp)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect(needsLead('give_up')).toBe(true);
   });
 });
 

@@ -73,6 +73,7 @@ const CONFIRMED = {
   target: 'pi_1/1',
   outcome: 'done' as const,
   evidence: 'the dashboard shows it',
+  last_attempt: null,
 };
 const stopped = (operation: Operation): Operation => ({
   ...operation,
