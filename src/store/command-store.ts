@@ -51,12 +51,19 @@ const COLUMNS = `c.preview_id, o.operation_id, c.command, c.parameters, c.resour
   c.effects, c.approval_needed, c.state, c.previewed_by, c.expires_at, c.expires_at <= now() AS expired, c.reason,
   c.requested_by, c.requested_at, c.approved_by, c.approved_at, c.carried_out_at, c.outcome`;
 
+/** With it go some previews of the order that nobody confirmed within a day; what somebody asked for stays for ever. */
 const PREVIEW = `
-WITH c AS (
+WITH target AS (
+  SELECT id FROM order_operations WHERE operation_id = $1
+), gone AS (
+  DELETE FROM commands WHERE preview_id IN (
+    SELECT preview_id FROM commands
+    WHERE operation = (SELECT id FROM target) AND state = 'previewed' AND expires_at < now() - interval '1 day'
+    LIMIT 100 FOR UPDATE SKIP LOCKED)
+), c AS (
   INSERT INTO commands (operation, command, parameters, resource_version, evidence, bound, effects, approval_needed,
     previewed_by, expires_at)
-  SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10::float8 / 1000)
-  FROM order_operations WHERE operation_id = $1
+  SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10::float8 / 1000) FROM target
   RETURNING *
 )
 SELECT ${COLUMNS} FROM c JOIN order_operations o ON o.id = c.operation`;
@@ -105,9 +112,12 @@ const CARRY_OUT = carryOut(SET_WISH, 10, 13);
 /** A command that only reads changes nothing that a reader of the operation sees. */
 const LOOK_AGAIN = carryOut('wake = wake + 1, next_attempt_at = now()', 3, 4);
 
-/** A pass that was claimed after the command has ended, so that what is recorded was seen since. */
+/**
+ * A pass that was claimed after the command has come to its end, so that what is recorded was seen since. Not so one that
+ * broke off, or that lost its lease to another payment: that wakes the order, so the last claim is older than it.
+ */
 const LOOKED = `
-SELECT o.wake_at_claim >= c.woke AND o.lease_holder IS NULL AS looked
+SELECT o.wake_at_claim >= c.woke AND o.wake = o.wake_at_claim AND o.broken = 0 AND o.lease_holder IS NULL AS looked
 FROM commands c JOIN order_operations o ON o.id = c.operation WHERE c.preview_id = $1`;
 
 const OBSERVED = `

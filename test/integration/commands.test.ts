@@ -1,5 +1,6 @@
 /** Commands of support staff through HTTP: what they do to the world, and what a stale, foreign or second one does not. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CommandStore } from '../../src/store/command-store.js';
 import { pathOf, problem, refusal } from '../support/api.js';
 import { aDesk, commanded, previewed, type Desk } from '../support/desk.js';
 import { aShop, HOUR, type Shop } from '../support/shop.js';
@@ -145,6 +146,44 @@ test('a process that dies before it can tell the outcome leaves a command that i
   const told = commanded(await desk.confirm('died', preview_id, 'colleague'));
   expect(told).toMatchObject({ state: 'observed', requested_by: 'desk', outcome: { phase: 'fulfilled' } });
   expect((await shop.get('died')).metadata).toEqual(metadata);
+});
+
+test('a pass that broke off, or whose lease was taken away, has told nothing of what a command did', async () => {
+  await paid('told');
+  const { preview_id } = previewed(await desk.preview('told', 'pause'));
+  commanded(await desk.confirm('told', preview_id));
+  const { database } = shop.world.db;
+  const store = new CommandStore(database);
+  const looked = async (column: string): Promise<boolean> => {
+    await database.query(`UPDATE order_operations SET ${column} = ${column} + 1 WHERE operation_id = 'told'`);
+    const is = await store.looked(preview_id);
+    await database.query(`UPDATE order_operations SET ${column} = ${column} - 1 WHERE operation_id = 'told'`);
+    return is;
+  };
+  expect(await store.looked(preview_id)).toBe(true);
+  expect(await looked('broken')).toBe(false);
+  // As when another payment wakes the order and ends the lease.
+  expect(await looked('wake')).toBe(false);
+});
+
+test('previews that nobody confirmed are forgotten after a day, decisions never', async () => {
+  await paid('tidy');
+  await paid('beside');
+  const age = `UPDATE commands SET expires_at = now() - interval '25 hours' WHERE preview_id = $1`;
+  const old = async (id: string): Promise<string> => {
+    const { preview_id } = previewed(await desk.preview(id, 'check_provider'));
+    await shop.world.db.database.query(age, [preview_id]);
+    return preview_id;
+  };
+  const { preview_id: decided } = previewed(await desk.preview('tidy', 'check_provider'));
+  commanded(await desk.confirm('tidy', decided));
+  await shop.world.db.database.query(age, [decided]);
+  const other = await old('beside');
+  const [first, fresh] = [await old('tidy'), previewed(await desk.preview('tidy', 'pause')).preview_id];
+  const rows = await shop.world.db.database.query<{ preview_id: string }>('SELECT preview_id FROM commands');
+  const kept = rows.map(({ preview_id }) => preview_id);
+  expect(kept).toEqual(expect.arrayContaining([decided, other, fresh]));
+  expect(kept).not.toContain(first);
 });
 
 describe('check_provider', () => {
@@ -351,6 +390,27 @@ describe('reauthorize (34)', () => {
     expect(await shop.control.ledger('lapsed')).toMatchObject({ captured: 10_000, violations: [] });
   });
 
+  test('not before it is recorded what became of every call to the old one', async () => {
+    const fault = await shop.control.inject({
+      route: 'payment_intents.confirm',
+      kind: 'drop_before',
+      times: null,
+      match: { operation_id: 'doubted' },
+    });
+    await shop.order('doubted');
+    expect((await shop.settle('doubted')).status.phase).toBe('payment_unknown');
+    await shop.control.removeFault(fault.id);
+    await shop.control.dashboard('cancel', { operation_id: 'doubted' });
+    // The desk's own reading settles the doubt; the journal does not say so yet.
+    const parameters = { payment_method: 'pm_card_visa' };
+    expect(await desk.whyNot('doubted', 'reauthorize', parameters)).toContain('confirm_payment');
+    expect((await shop.settle('doubted')).status.phase).toBe('payment_failed');
+    await desk.command('doubted', 'reauthorize', parameters);
+    const { status } = await shop.settle('doubted');
+    expect(status).toMatchObject({ phase: 'fulfilled', attention: null });
+    expect(await shop.control.ledger('doubted')).toMatchObject({ captured: 10_000, violations: [] });
+  });
+
   test('a worker that still works with the old payment loses its lease', async () => {
     await shop.order('fenced', held);
     await shop.settle('fenced');
@@ -507,7 +567,10 @@ describe('give_up', () => {
     seen = await shop.settle('given-up');
     expect(seen.status).toMatchObject({ phase: 'cancelling', attention: { reason: 'GivenUp' } });
     expect(await posts('given-up', 'refunds.create')).toBe(before);
-    await desk.command('given-up', 'resume', {}, 'lead');
+    expect(refusal(await desk.preview('given-up', 'resume'))).toEqual([403, 'scope_missing']);
+    const { preview_id } = previewed(await desk.preview('given-up', 'resume', {}, 'lead'));
+    expect(refusal(await desk.confirm('given-up', preview_id))).toEqual([403, 'scope_missing']);
+    commanded(await desk.confirm('given-up', preview_id, 'lead'));
     await shop.settle('given-up');
     expect(await posts('given-up', 'refunds.create')).toBeGreaterThan(before);
   });
