@@ -26,7 +26,9 @@ import { CommandStore } from './store/command-store.js';
 import { Database } from './store/database.js';
 import { EventInbox } from './store/event-inbox.js';
 import { FindingStore } from './store/finding-store.js';
+import { MissingWalkStore } from './store/missing-walk-store.js';
 import { OrphanSweepStore } from './store/orphan-sweep-store.js';
+import { StrayCancelStore } from './store/stray-cancel-store.js';
 import { PassStore } from './store/pass-store.js';
 import { PostgresOperationStore } from './store/postgres-operation-store.js';
 import { RefundBrake } from './store/refund-brake.js';
@@ -271,6 +273,8 @@ function orphanSweepOf(
   return new OrphanSweep({
     sweeps: new OrphanSweepStore(database),
     findings: new FindingStore(database),
+    missing: new MissingWalkStore(database),
+    cancels: new StrayCancelStore(database),
     accounts: loop.accounts,
     names: [...config.accounts.keys()],
     exclusive: new Set(config.ORPHAN_EXCLUSIVE_ACCOUNTS),

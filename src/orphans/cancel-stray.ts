@@ -18,13 +18,13 @@ export async function cancelStray(
   provider: PaymentProvider,
   deps: OrphanDependencies,
 ): Promise<boolean> {
-  const { findings, accounts, observer, log } = deps;
+  const { cancels, accounts, observer, log } = deps;
   const { reference } = draft;
   // Without the terms of its creation it cannot be told to be ours.
   if (draft.operation_id === null || draft.terms === null) return false;
   // Not the target that the operation's own cancellation would have: its journal is another.
   const target = `stray ${reference}`;
-  const key = chooseKey(await findings.cancels(findingId), STEP, target, claim.now);
+  const key = chooseKey(await cancels.of(findingId), STEP, target, claim.now);
   if (key.kind === 'wait') return false;
   const { ordinal, effect_key, parameters } =
     key.kind === 'resend'
@@ -34,13 +34,13 @@ export async function cancelStray(
           effect_key: effectKey(draft.operation_id, STEP, target, key.ordinal),
           parameters: provider.prepare({ name: STEP, target, reference }),
         };
-  const attempt = await findings.beginCancel(claim, findingId, { target, ordinal, effect_key, parameters });
+  const attempt = await cancels.begin(claim, findingId, { target, ordinal, effect_key, parameters });
   if (attempt === null) return false;
   const answer = await provider.apply({ step: STEP, reference, key: effect_key, parameters });
   observer.request(claim.account, STEP, answer.kind);
   observer.effect(STEP, answer.kind);
   const outcome = await accounts.applied(claim.account, FOR_SWEEP, answer);
-  await findings.completeCancel(attempt, outcome);
+  await cancels.complete(attempt, outcome);
   log.info(
     { account: claim.account, payment: reference, outcome: outcome.kind },
     'a stray payment was canceled',

@@ -5,7 +5,7 @@
 import { recordedEvidence } from '../findings/compare.js';
 import type { Draft } from '../findings/finding.js';
 import type { PaymentProvider } from '../payment/port.js';
-import type { MissingCandidate } from '../store/finding-store.js';
+import type { MissingCandidate } from '../store/missing-walk-store.js';
 import type { SweepClaim } from '../findings/rounds.js';
 import { SECOND_LOOK_MS } from './look.js';
 import { FOR_SWEEP, type OrphanDependencies } from './ports.js';
@@ -22,8 +22,8 @@ export async function lookForMissing(
   provider: PaymentProvider,
   deps: OrphanDependencies,
 ): Promise<void> {
-  const { findings, lease_ms, interval_ms, grace_ms, log } = deps;
-  for (const candidate of await findings.missingCandidates(claim, grace_ms, CANDIDATES_PER_TICK)) {
+  const { findings, missing, lease_ms, interval_ms, grace_ms, log } = deps;
+  for (const candidate of await missing.candidates(claim, grace_ms, CANDIDATES_PER_TICK)) {
     const { reference } = candidate;
     const byId = await provider.observe({ reference, refunds: false });
     deps.observer.request(claim.account, 'observe_payment', byId.kind);

@@ -3,7 +3,9 @@ import type { Pacing } from '../findings/rounds.js';
 import type { Accounts } from '../reconciler/accounts.js';
 import type { Log } from '../reconciler/log.js';
 import type { FindingStore } from '../store/finding-store.js';
+import type { MissingWalkStore } from '../store/missing-walk-store.js';
 import type { OrphanSweepStore } from '../store/orphan-sweep-store.js';
+import type { StrayCancelStore } from '../store/stray-cancel-store.js';
 
 /** Counts for the metrics; never throws. */
 export interface OrphanObserver {
@@ -18,6 +20,8 @@ export interface OrphanObserver {
 export interface OrphanDependencies {
   readonly sweeps: OrphanSweepStore;
   readonly findings: FindingStore;
+  readonly missing: MissingWalkStore;
+  readonly cancels: StrayCancelStore;
   readonly accounts: Accounts;
   /** Accounts that are swept. */
   readonly names: readonly string[];

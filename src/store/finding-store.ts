@@ -1,5 +1,5 @@
 /** Findings, and the operations that they could be about. Every write of the sweep names the claim that it belongs to. */
-import type { Outcome, Parameters } from '../operation/attempt.js';
+import type { Parameters } from '../operation/attempt.js';
 import type {
   Draft,
   Evidence,
@@ -13,8 +13,6 @@ import type { Database } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toRecord } from './mapping.js';
 import { storable } from './entry.js';
-import type { JournalAttempt, OperationRecord } from './record.js';
-import { NOT_FOUND } from '../operation/failure.js';
 
 /** As people see it; suspicions are not shown. Times RFC 3339. */
 export interface Finding {
@@ -48,17 +46,6 @@ export interface DueLook {
   readonly reference: string;
   readonly created_at: string | null;
   readonly terms: Parameters | null;
-}
-
-/** An operation whose own payment could not be read by its id, in an account whose identity is known. */
-export interface MissingCandidate {
-  readonly operation: OperationRecord;
-  readonly reference: string;
-  /** When its creation was sent, and answered. */
-  readonly created_from: string;
-  readonly created_to: string;
-  readonly identity: string;
-  readonly livemode: boolean | null;
 }
 
 export interface Settled {
@@ -168,62 +155,12 @@ WITH held AS (
 SELECT w.finding_id, w.kind, w.state, w.state = 'open' AND j.before IS DISTINCT FROM 'open' AS opened
 FROM written w JOIN judged j USING (kind)`;
 
-/**
- * The next records by their id, of all accounts: an index for those whose payment is not found would make every write of
- * a pass dearer. Only payments of our own creation come out: when another was made is not known, so no list can show that
- * it is not there. One that was found missing is looked at again like any finding.
- */
-const MISSING_CANDIDATES = `
-WITH slice AS MATERIALIZED (
-  SELECT o.id, o.account, o.facts->'failure'->>'code' AS code FROM order_operations o
-  WHERE o.id > (SELECT records_until FROM orphan_sweeps WHERE account = $1) ORDER BY o.id LIMIT $6
-), moved AS (
-  UPDATE orphan_sweeps
-  SET records_until = (SELECT CASE WHEN count(*) < $6 THEN 0 ELSE max(id) END FROM slice)
-  WHERE account = $1 AND fencing_token = $2::bigint AND lease_expires_at > now()
-  RETURNING account
-)
-SELECT o.*, c.started_at, c.completed_at, p.identity, p.livemode
-FROM moved JOIN slice USING (account) JOIN order_operations o ON o.id = slice.id
-  JOIN provider_accounts p ON p.account = o.account, LATERAL (
-  SELECT a.started_at, a.completed_at FROM operation_attempts a
-  WHERE a.operation = o.id AND a.step = 'create_payment' AND a.shown->'payment'->>'reference' = o.provider_reference
-    AND coalesce((a.shown->'payment'->>'livemode')::boolean = p.livemode, true)
-  ORDER BY a.attempt_id DESC LIMIT 1
-) c
-WHERE slice.code = $3 AND p.identity IS NOT NULL AND c.completed_at < now() - make_interval(secs => $4::float8 / 1000)
-  AND NOT EXISTS (SELECT 1 FROM findings f WHERE f.account = o.account AND f.reference = o.provider_reference
-    AND f.kind = 'payment_missing' AND f.check_at > now())
-ORDER BY o.id LIMIT $5`;
-
-/** Records that one tick walks past: some ten milliseconds, and a million of them within days. */
-const RECORDS_PER_TICK = 2_000;
-
 /** A look that shows nothing new is repeated after a tenth of the finding's age. */
 const POSTPONE = `
 UPDATE findings f SET check_at = now() + greatest(make_interval(secs => $4::float8 / 1000), (now() - f.first_seen_at) / 10)
 FROM orphan_sweeps s
 WHERE f.account = $1 AND s.account = $1 AND s.fencing_token = $2::bigint AND s.lease_expires_at > now()
   AND f.reference = $3 AND f.state <> 'resolved'`;
-
-/**
- * The intent to cancel a stray, before the call. Refused when the claim is over, the finding is gone, or an operation
- * has or wants this payment meanwhile.
- */
-const BEGIN_CANCEL = `
-INSERT INTO finding_attempts (finding_id, step, target, ordinal, effect_key, parameters, worker, started_at)
-SELECT f.finding_id, 'cancel_payment', $4, $5, $6, $7::json, s.lease_holder, clock_timestamp()
-FROM findings f JOIN orphan_sweeps s USING (account)
-WHERE f.finding_id = $3::bigint AND f.kind = 'stray_unconfirmed' AND f.state = 'open' AND f.account = $1
-  AND s.fencing_token = $2::bigint AND s.lease_expires_at > now()
-  AND NOT EXISTS (SELECT 1 FROM provider_accounts a WHERE a.account = f.account AND a.paused IS NOT NULL)
-  AND NOT EXISTS (SELECT 1 FROM order_operations o WHERE o.account = f.account AND o.provider_reference = f.reference)
-  AND NOT EXISTS (SELECT 1 FROM order_operations o WHERE o.account = f.account AND o.spec->'payment'->>'reference' = f.reference)
-RETURNING attempt_id::text`;
-
-const COMPLETE_CANCEL = `
-UPDATE finding_attempts SET completed_at = clock_timestamp(), outcome = $2, key_spent = $3, failure = $4::jsonb, request_id = $5
-WHERE attempt_id = $1::bigint AND completed_at IS NULL`;
 
 const LIST = `
 SELECT finding_id::text, kind, account, state, reference AS provider_reference, operation_id, amount, currency, message,
@@ -266,27 +203,6 @@ export class FindingStore {
     }));
   }
 
-  /** Walks on over the records: operations that may be without their payment, not younger than `graceMs`. */
-  async missingCandidates(claim: SweepClaim, graceMs: number, most: number): Promise<MissingCandidate[]> {
-    const rows = await this.#database.query<
-      OrderOperationRow & {
-        provider_reference: string;
-        started_at: Date;
-        completed_at: Date;
-        identity: string;
-        livemode: boolean | null;
-      }
-    >(MISSING_CANDIDATES, [claim.account, claim.fencing_token, NOT_FOUND, graceMs, most, RECORDS_PER_TICK]);
-    return rows.map((row) => ({
-      operation: toRecord(row),
-      reference: row.provider_reference,
-      created_from: row.started_at.toISOString(),
-      created_to: row.completed_at.toISOString(),
-      identity: row.identity,
-      livemode: row.livemode,
-    }));
-  }
-
   /** Payments whose findings and suspicions are due for a look, the longest waiting first. */
   async due(account: string, most: number): Promise<DueLook[]> {
     const rows = await this.#database.query<{
@@ -322,50 +238,6 @@ export class FindingStore {
   /** The payment could not be seen: what is known of it stays, and is looked at later. */
   async postpone(claim: SweepClaim, reference: string, intervalMs: number): Promise<void> {
     await this.#database.query(POSTPONE, [claim.account, claim.fencing_token, reference, intervalMs]);
-  }
-
-  async cancels(findingId: string): Promise<JournalAttempt[]> {
-    const rows = await this.#database.query<OperationAttemptRow>(
-      'SELECT * FROM finding_attempts WHERE finding_id = $1::bigint ORDER BY attempt_id',
-      [findingId],
-    );
-    return rows.map((row) =>
-      toAttempt({ ...row, generation: 0, fencing_token: '0', shown: null, resolution: null }),
-    );
-  }
-
-  /** The attempt that was recorded, or null: it must not be sent. */
-  async beginCancel(
-    claim: SweepClaim,
-    findingId: string,
-    intent: {
-      readonly target: string;
-      readonly ordinal: number;
-      readonly effect_key: string;
-      readonly parameters: Parameters;
-    },
-  ): Promise<string | null> {
-    const [row] = await this.#database.query<{ attempt_id: string }>(BEGIN_CANCEL, [
-      claim.account,
-      claim.fencing_token,
-      findingId,
-      intent.target,
-      intent.ordinal,
-      intent.effect_key,
-      JSON.stringify(intent.parameters),
-    ]);
-    return row?.attempt_id ?? null;
-  }
-
-  async completeCancel(attemptId: string, outcome: Outcome): Promise<void> {
-    const failure = 'failure' in outcome ? outcome.failure : null;
-    await this.#database.query(COMPLETE_CANCEL, [
-      attemptId,
-      outcome.kind,
-      outcome.key_spent ?? false,
-      failure === null ? null : storable(failure),
-      outcome.request_id ?? failure?.request_id ?? null,
-    ]);
   }
 
   /** Newest first. A cursor that was not given out by us is refused by `null`. */

@@ -3,7 +3,9 @@ import { OrphanSweep } from '../../src/orphans/orphan-sweep.js';
 import type { OrphanDependencies } from '../../src/orphans/ports.js';
 import { FindingList, type FindingOut } from '../../src/api/schemas/findings.js';
 import { FindingStore } from '../../src/store/finding-store.js';
+import { MissingWalkStore } from '../../src/store/missing-walk-store.js';
 import { OrphanSweepStore } from '../../src/store/orphan-sweep-store.js';
+import { StrayCancelStore } from '../../src/store/stray-cancel-store.js';
 import { aShop, type Shop } from './shop.js';
 
 const DAY = 86_400_000;
@@ -32,6 +34,8 @@ export async function aSweptShop(): Promise<Swept> {
     return new OrphanSweep({
       sweeps: new OrphanSweepStore(database),
       findings: new FindingStore(database),
+      missing: new MissingWalkStore(database),
+      cancels: new StrayCancelStore(database),
       accounts,
       names: ['default'],
       exclusive: new Set(),

@@ -98,8 +98,8 @@ test('are listed in bounded calls and memory, and the cursor goes on from tick t
         return Promise.resolve([]);
       },
       due: () => Promise.resolve([]),
-      missingCandidates: () => Promise.resolve([]),
     },
+    missing: { candidates: () => Promise.resolve([]) },
     accounts: {
       provider: () => provider,
       admit: () => Promise.resolve(null),
