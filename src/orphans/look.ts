@@ -6,25 +6,33 @@ import type { PaymentProvider } from '../payment/port.js';
 import type { DueLook } from '../store/finding-store.js';
 import type { SweepClaim } from '../findings/rounds.js';
 import { cancelStray } from './cancel-stray.js';
-import { FOR_SWEEP, type OrphanDependencies } from './ports.js';
+import { FOR_SWEEP, type GoesOn, type OrphanDependencies } from './ports.js';
 
 /** A record that was woken is read within seconds; the look that judges what it read comes after it. */
 export const SECOND_LOOK_MS = 60_000;
 
-/** False: the account does not answer, so nothing more is asked of it now. */
+/** `unreadable`: this one payment, which waits for a later look. `stopped`: nothing more is to be asked now. */
+export type Look = 'seen' | 'unreadable' | 'stopped';
+
 export async function lookAt(
   due: DueLook,
   claim: SweepClaim,
   provider: PaymentProvider,
+  goesOn: GoesOn,
   deps: OrphanDependencies,
-): Promise<boolean> {
+): Promise<Look> {
   const drafts = await see(due, claim, provider, deps);
-  if (drafts === 'unknown') return false;
   const { findings, interval_ms, lease_ms, log } = deps;
+  if (drafts === 'unknown') {
+    if (!(await goesOn())) return 'stopped';
+    // The longest waiting comes first: left as it is, it would keep all others from ever being looked at.
+    await findings.postpone(claim, due.reference, interval_ms);
+    return 'unreadable';
+  }
   // That an id is not found proves nothing about the payment.
   if (drafts === 'absent') {
     await findings.postpone(claim, due.reference, interval_ms);
-    return true;
+    return 'seen';
   }
   const pace = { lease_ms, interval_ms, second_look_ms: Math.min(SECOND_LOOK_MS, interval_ms) };
   const settled = await findings.settle(claim, due.reference, drafts, pace);
@@ -35,10 +43,11 @@ export async function lookAt(
       log.warn({ account: claim.account, finding_id, kind, payment: due.reference }, 'a finding');
     }
     if (state !== 'open' || draft?.cancel !== true) continue;
+    if (!(await goesOn())) return 'stopped';
     const canceled = await cancelStray(finding_id, draft, claim, provider, deps);
-    if (canceled) await lookAt(due, claim, provider, deps);
+    if (canceled) await lookAt(due, claim, provider, goesOn, deps);
   }
-  return true;
+  return 'seen';
 }
 
 async function see(
@@ -47,12 +56,16 @@ async function see(
   provider: PaymentProvider,
   deps: OrphanDependencies,
 ): Promise<readonly Draft[] | 'unknown' | 'absent'> {
-  const { accounts, findings, observer, exclusive, grace_ms } = deps;
+  const { accounts, findings, observer, exclusive, grace_ms, log } = deps;
   const { account } = claim;
   const { reference } = due;
   const observed = await provider.observe({ reference, refunds: true });
   observer.request(account, 'observe_payment', observed.kind);
   const reading = await accounts.read(account, FOR_SWEEP, observed);
+  if (reading.kind === 'unknown') {
+    const { code } = reading.failure;
+    log.warn({ account, payment: reference, code }, 'a suspected payment could not be read');
+  }
   if (reading.kind !== 'present') return reading.kind;
   const payment = reading.value;
   const named = payment.operation_id;

@@ -19,7 +19,7 @@ import type { PaymentPage, PaymentProvider } from '../payment/port.js';
 import type { PageEntry } from '../store/orphan-sweep-store.js';
 import { lookAt } from './look.js';
 import { lookForMissing } from './missing.js';
-import { FOR_SWEEP, type OrphanDependencies } from './ports.js';
+import { FOR_SWEEP, type GoesOn, type OrphanDependencies } from './ports.js';
 
 /** For each pace and tick: 2,000 payments every ten minutes, in some seconds, while orders go on beside it. */
 const PAGES_PER_TICK = 20;
@@ -27,6 +27,8 @@ const PAGES_PER_TICK = 20;
 const PAGES_WHEN_LIMITED = 1;
 /** Each is one to four requests. */
 const LOOKS_PER_TICK = 20;
+/** A provider that hangs holds a tick up for so many timeouts and no more. */
+const UNREADABLE_PER_TICK = 3;
 
 export class OrphanSweep {
   readonly #deps: OrphanDependencies;
@@ -76,8 +78,9 @@ export class OrphanSweep {
       return sweeps.release(claim, interval_ms / 2);
     }
     const listed = await this.#list(claim, provider);
-    const looked = listed.goesOn && (await this.#look(claim, provider));
-    if (looked) await lookForMissing(claim, provider, this.#deps);
+    const goesOn = (): Promise<boolean> => this.#goesOn(claim);
+    const looked = listed.goesOn && (await this.#look(claim, provider, goesOn));
+    if (looked) await lookForMissing(claim, provider, goesOn, this.#deps);
     // Ticks do not come to the millisecond, so the next one counts as early only well before its time.
     await sweeps.release(claim, listed.isBehind ? 0 : interval_ms / 2);
   }
@@ -161,12 +164,21 @@ export class OrphanSweep {
     };
   }
 
-  /** Works off what is due for a look. False: the account does not answer, or this process is stopping. */
-  async #look(claim: SweepClaim, provider: PaymentProvider): Promise<boolean> {
+  /** Works off what is due for a look. False: nothing more is to be asked now. */
+  async #look(claim: SweepClaim, provider: PaymentProvider, goesOn: GoesOn): Promise<boolean> {
+    let unreadable = 0;
     for (const due of await this.#deps.findings.due(claim.account, LOOKS_PER_TICK)) {
-      if (this.#draining || !(await lookAt(due, claim, provider, this.#deps))) return false;
+      if (!(await goesOn())) return false;
+      const look = await lookAt(due, claim, provider, goesOn, this.#deps);
+      if (look === 'stopped') return false;
+      if (look === 'unreadable' && (unreadable += 1) >= UNREADABLE_PER_TICK) break;
     }
     return true;
+  }
+
+  async #goesOn(claim: SweepClaim): Promise<boolean> {
+    const { sweeps, lease_ms } = this.#deps;
+    return !this.#draining && (await sweeps.renew(claim, lease_ms))?.free === true;
   }
 
   #failed(account: string, failure: Failure): Promise<Failure> {

@@ -39,5 +39,11 @@ export interface OrphanDependencies {
   readonly observer: OrphanObserver;
 }
 
+/**
+ * Asked before each call: whether this process, its claim and the account bear another one. Asked after a failure, it
+ * tells the account's trouble (false) from that of the one payment.
+ */
+export type GoesOn = () => Promise<boolean>;
+
 /** What calls are made for, where the account's health is concerned. */
 export const FOR_SWEEP = 'the two-sided sweep';

@@ -39,6 +39,9 @@ UPDATE orphan_sweeps s SET
 FROM claimable c WHERE s.account = c.account
 RETURNING s.account, s.fencing_token::text, s.recent, s.lookback, s.listed_until, s.lookback_began_at, now() AS now`;
 
+const LEAVE = `
+SELECT a.breaker = 'closed' AND (a.throttled_until IS NULL OR a.throttled_until <= now()) AS free, a.rate IS NOT NULL AS limited`;
+
 /**
  * One page: the cursor moves, and what the page made suspicious is noted, together or not at all. What was suspected or
  * found before keeps its state; one that had gone is suspected anew.
@@ -74,8 +77,15 @@ WITH advanced AS (
   WHERE f.account = advanced.account AND f.reference = ANY ($11::text[]) AND f.state <> 'resolved'
     AND f.reference NOT IN (SELECT reference FROM input)
 )
-SELECT a.breaker = 'closed' AND (a.throttled_until IS NULL OR a.throttled_until <= now()) AS free, a.rate IS NOT NULL AS limited
-FROM advanced JOIN provider_accounts a USING (account)`;
+${LEAVE} FROM advanced JOIN provider_accounts a USING (account)`;
+
+const RENEW = `
+WITH held AS (
+  UPDATE orphan_sweeps SET lease_expires_at = now() + make_interval(secs => $3::float8 / 1000)
+  WHERE account = $1 AND fencing_token = $2::bigint AND lease_expires_at > now()
+  RETURNING account
+)
+${LEAVE} FROM held JOIN provider_accounts a USING (account)`;
 
 const RELEASE = `
 UPDATE orphan_sweeps SET lease_holder = NULL, lease_expires_at = NULL, due_at = now() + make_interval(secs => $3::float8 / 1000)
@@ -133,6 +143,16 @@ export class OrphanSweepStore {
       entry.lookback_totals === null ? null : JSON.stringify(entry.lookback_totals),
       storable(entry.suspicions.map(toDraftInput)),
       entry.references,
+    ]);
+    return row ?? null;
+  }
+
+  /** Before another call: the lease begins anew. */
+  async renew(claim: SweepClaim, leaseMs: number): Promise<Leave> {
+    const [row] = await this.#database.query<{ free: boolean; limited: boolean }>(RENEW, [
+      claim.account,
+      claim.fencing_token,
+      leaseMs,
     ]);
     return row ?? null;
   }

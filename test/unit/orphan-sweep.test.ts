@@ -99,7 +99,10 @@ test('are listed in bounded calls and memory, and the cursor goes on from tick t
       },
       due: () => Promise.resolve([]),
     },
-    missing: { candidates: () => Promise.resolve([]) },
+    missing: {
+      candidates: () => Promise.resolve({ candidates: [], walked_to: '0' }),
+      walkedTo: () => Promise.resolve(),
+    },
     accounts: {
       provider: () => provider,
       admit: () => Promise.resolve(null),
