@@ -41,9 +41,12 @@ export async function cancelStray(
   observer.effect(STEP, answer.kind);
   const outcome = await accounts.applied(claim.account, FOR_SWEEP, answer);
   await cancels.complete(attempt, outcome);
-  log.info(
-    { account: claim.account, payment: reference, outcome: outcome.kind },
-    'a stray payment was canceled',
-  );
-  return outcome.kind === 'done';
+  const about = { account: claim.account, payment: reference };
+  if (outcome.kind === 'done') {
+    log.info(about, 'a stray payment was canceled');
+    return true;
+  }
+  const code = 'failure' in outcome ? outcome.failure.code : null;
+  log.warn({ ...about, outcome: outcome.kind, code }, 'a stray payment could not be canceled');
+  return false;
 }

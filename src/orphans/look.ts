@@ -14,12 +14,14 @@ export const SECOND_LOOK_MS = 60_000;
 /** `unreadable`: this one payment, which waits for a later look. `stopped`: nothing more is to be asked now. */
 export type Look = 'seen' | 'unreadable' | 'stopped';
 
+/** `mayCancel`: false for the look after a cancellation. What that did not settle waits for the next look. */
 export async function lookAt(
   due: DueLook,
   claim: SweepClaim,
   provider: PaymentProvider,
   goesOn: GoesOn,
   deps: OrphanDependencies,
+  mayCancel = true,
 ): Promise<Look> {
   const drafts = await see(due, claim, provider, deps);
   const { findings, interval_ms, lease_ms, log } = deps;
@@ -42,10 +44,10 @@ export async function lookAt(
       // What it says stands in the finding: a log holds no text of the record.
       log.warn({ account: claim.account, finding_id, kind, payment: due.reference }, 'a finding');
     }
-    if (state !== 'open' || draft?.cancel !== true) continue;
+    if (state !== 'open' || draft?.cancel !== true || !mayCancel) continue;
     if (!(await goesOn())) return 'stopped';
     const canceled = await cancelStray(finding_id, draft, claim, provider, deps);
-    if (canceled) await lookAt(due, claim, provider, goesOn, deps);
+    if (canceled) await lookAt(due, claim, provider, goesOn, deps, false);
   }
   return 'seen';
 }

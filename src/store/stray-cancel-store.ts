@@ -17,6 +17,7 @@ SELECT f.finding_id, 'cancel_payment', $4, $5, $6, $7::json, s.lease_holder, clo
 FROM findings f JOIN orphan_sweeps s USING (account)
 WHERE f.finding_id = $3::bigint AND f.kind = 'stray_unconfirmed' AND f.state = 'open' AND f.account = $1
   AND s.fencing_token = $2::bigint AND s.lease_expires_at > now()
+  AND NOT EXISTS (SELECT 1 FROM provider_accounts a WHERE a.account = f.account AND a.paused IS NOT NULL)
   AND NOT EXISTS (SELECT 1 FROM order_operations o WHERE o.account = f.account AND o.provider_reference = f.reference)
   AND NOT EXISTS (SELECT 1 FROM order_operations o WHERE o.account = f.account AND o.spec->'payment'->>'reference' = f.reference)
 RETURNING attempt_id::text`;

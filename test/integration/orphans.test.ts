@@ -1,5 +1,6 @@
 /** The two-sided sweep: money without its operation is found, shown, and not touched. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Outcome } from '../../src/operation/attempt.js';
 import { AccountDesk } from '../../src/store/account-desk.js';
 import type { PaymentProvider } from '../../src/payment/port.js';
 import { aSweptShop, type Swept } from '../support/orphans.js';
@@ -232,6 +233,35 @@ describe('a payment of ours that nobody confirmed', () => {
     expect((await shop.intent(reference)).status).toBe('canceled');
     const keys = await shop.query('SELECT DISTINCT effect_key FROM finding_attempts');
     expect([keys.length, (await attempts()).length]).toEqual([1, 2]);
+  });
+
+  test('whose cancellation changes nothing is canceled once a look; the log says what came of it', async () => {
+    const reference = await lostCreate();
+    const { accounts: real } = shop.world.worker();
+    const provider = real.provider('default');
+    if (provider === undefined) throw new Error('the account is configured');
+    const answers: Outcome[] = [
+      { kind: 'done' },
+      { kind: 'unknown', failure: { class: 'unknown', code: 'lost', message: 'no answer' } },
+    ];
+    let sent = 0;
+    const apply = () => Promise.resolve(answers[sent++] ?? answers[0]);
+    const accounts = Object.create(real, {
+      provider: { value: () => Object.create(provider, { apply: { value: apply } }) as PaymentProvider },
+    }) as typeof real;
+    const said: string[] = [];
+    const note = (_data: unknown, message: string): void => {
+      if (message.startsWith('a stray')) said.push(message);
+    };
+    const by = shop.sweeper({ accounts, log: { info: note, warn: note, error: note } });
+    await shop.sweep(by);
+    expect([sent, said]).toEqual([1, ['a stray payment was canceled']]);
+    await shop.hurryFindings();
+    await shop.sweep(by);
+    expect([sent, said.slice(1)]).toEqual([2, ['a stray payment could not be canceled']]);
+    expect(await shop.findings()).toMatchObject([
+      { kind: 'stray_unconfirmed', provider_reference: reference },
+    ]);
   });
 
   test('is left alone where it could be somebody’s, or is not ours', async () => {
