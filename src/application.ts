@@ -73,7 +73,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
     url: config.DATABASE_URL,
     on_connection_lost: (error) => logger.warn({ err: error }, 'an idle database connection was lost'),
   });
-  const metrics = new Metrics(() => collectStatistics(database));
+  const metrics = new Metrics(() => collectStatistics(database, [...config.accounts.keys()]));
   const loop = loopOf(config, database, metrics, logger);
   let queueBell: Bell | null = null;
   const sweep = worker

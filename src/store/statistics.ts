@@ -27,10 +27,11 @@ SELECT
      '{}') FROM provider_accounts) AS accounts,
   (SELECT coalesce(json_object_agg(kind, n), '{}') FROM (
      SELECT kind, count(*) AS n FROM findings WHERE state = 'open' GROUP BY kind) f) AS findings,
-  (SELECT coalesce(json_object_agg(account, extract(epoch FROM now() - ended_at)), '{}') FROM orphan_sweeps) AS sweep_ages,
+  (SELECT coalesce(json_object_agg(account, extract(epoch FROM now() - ended_at)), '{}')
+     FROM orphan_sweeps WHERE account = ANY ($3::text[])) AS sweep_ages,
   (SELECT coalesce(json_agg(json_build_object('account', account, 'currency', currency,
      'minor', (sums->>'provider')::bigint - (sums->>'recorded')::bigint)), '[]')
-     FROM orphan_sweeps, jsonb_each(totals) AS t(currency, sums)) AS total_differences,
+     FROM orphan_sweeps, jsonb_each(totals) AS t(currency, sums) WHERE account = ANY ($3::text[])) AS total_differences,
   (SELECT count(*) FROM order_operations
      WHERE settled_at IS NULL AND (broken >= $2 OR CASE WHEN jsonb_typeof(facts->'budget'->'used') = 'number'
        THEN (facts->'budget'->'used')::numeric >= $2 END)) AS repeated_failures,
@@ -39,7 +40,8 @@ SELECT
 
 type Counts = Record<string, number>;
 
-export async function collectStatistics(database: Database): Promise<Statistics> {
+/** `swept`: the accounts that are configured. The sweep of one that was is over, and says nothing of today. */
+export async function collectStatistics(database: Database, swept: readonly string[]): Promise<Statistics> {
   const [row] = await database.query<{
     operations: Counts;
     attention: Counts;
@@ -51,7 +53,7 @@ export async function collectStatistics(database: Database): Promise<Statistics>
     total_differences: Statistics['total_differences'];
     repeated_failures: string;
     oldest_due_seconds: string | null;
-  }>(COUNT, [STALE_AFTER_SECONDS, REPEATED_FAILURES]);
+  }>(COUNT, [STALE_AFTER_SECONDS, REPEATED_FAILURES, swept]);
   if (row === undefined) throw new Error('the statistics statement returned no row');
   const counts = (members: Counts): Map<string, number> => new Map(Object.entries(members));
   return {

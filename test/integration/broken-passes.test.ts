@@ -96,8 +96,8 @@ describe('a record over which passes break off', () => {
       expect(await rowOf(name)).toMatchObject({ broken: 3, lease_holder: null, slow: true });
       const phases = await world.store.findMany(others);
       expect(phases.map(({ status }) => status.phase)).toEqual(others.map(() => 'fulfilled'));
-      expect((await collectStatistics(world.db.database)).repeated_failures).toBe(1);
-      expect((await collectStatistics(world.db.database)).attention.get('PassBroken')).toBe(1);
+      expect((await collectStatistics(world.db.database, ['default'])).repeated_failures).toBe(1);
+      expect((await collectStatistics(world.db.database, ['default'])).attention.get('PassBroken')).toBe(1);
       expect(await world.control.ledger(name)).toMatchObject({ captured: 0, intents: [] });
 
       // Once more: nobody is told twice, and no reader sees a difference.

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/operation/attempt.js';
 import { AccountDesk } from '../../src/store/account-desk.js';
 import type { PaymentProvider } from '../../src/payment/port.js';
+import { collectStatistics } from '../../src/store/statistics.js';
 import { aSweptShop, type Swept } from '../support/orphans.js';
 
 let shop: Swept;
@@ -402,6 +403,18 @@ describe('pages', () => {
     await shop.sweep();
     expect(await shop.lists()).toBe(2);
   });
+});
+
+test('an account that left the configuration ages no more', async () => {
+  await shop.query(
+    `INSERT INTO orphan_sweeps (account, ended_at, totals)
+     VALUES ('gone', now() - interval '1 year', '{"EUR": {"provider": 1, "recorded": 0}}')`,
+  );
+  await shop.sweep();
+  const { database } = shop.world.db;
+  const { orphan_sweep_age_seconds, total_differences } = await collectStatistics(database, ['default']);
+  expect([...orphan_sweep_age_seconds.keys()]).toEqual(['default']);
+  expect(total_differences.filter(({ account }) => account === 'gone')).toEqual([]);
 });
 
 test('the list of findings: pages, filters, and who may see it', async () => {
