@@ -19,7 +19,7 @@ export const FINDING_KIND_NAMES = Object.keys(FINDING_KINDS) as [FindingKind, ..
 export const FINDING_STATES = ['open', 'resolved'] as const;
 export type FindingState = (typeof FINDING_STATES)[number];
 
-/** What a person could do about it. `refund_stray` gives back what the payment holds, or voids what it has authorized. */
+/** What a person could do about it; not each is a command yet. `refund_stray` gives back what the payment holds, or voids what it has authorized. */
 export const FINDING_COMMANDS = ['adopt_payment', 'refund_stray', 'check_provider', 'dismiss'] as const;
 export type FindingCommand = (typeof FINDING_COMMANDS)[number];
 

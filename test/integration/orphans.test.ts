@@ -46,7 +46,8 @@ test('a second payment of an order is shown to people; given back in the dashboa
     provider_reference: second,
     operation_id: 'ord-1',
     amount: { value: 10_000, currency: 'EUR' },
-    suggested_command: 'refund_stray',
+    // What could be done about it is no command of the operation.
+    suggested_command: null,
     evidence: {
       provider: { captured: 10_000, refunded: 0, operation_id: 'ord-1' },
       recorded: { provider_reference: own, captured: 10_000, phase: 'fulfilled' },
@@ -327,6 +328,7 @@ test('an operation whose payment the provider knows neither by its id nor in its
     {
       provider_reference: 'pi_gone',
       operation_id: 'ord-1',
+      suggested_command: 'check_provider',
       evidence: {
         provider: null,
         proof: { by_id: 'absent', account_identity: 'acct_known', livemode: false },

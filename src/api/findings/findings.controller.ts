@@ -5,7 +5,7 @@ import type { Finding, FindingStore } from '../../store/finding-store.js';
 import { Access } from '../http/access.js';
 import { invalidRequest } from '../http/problem.js';
 import { Answers, Problems } from '../openapi/decorators.js';
-import { FindingList, type FindingOut, FindingsQuery } from '../schemas/findings.js';
+import { FindingList, type FindingOut, FindingsQuery, SuggestedCommand } from '../schemas/findings.js';
 import { FINDINGS } from '../tokens.js';
 
 @ApiTags('findings')
@@ -42,7 +42,7 @@ const toFindingOut = ({ amount, currency, suggested, evidence, ...finding }: Fin
     recorded: evidence.recorded === null ? null : { ...evidence.recorded },
     ...(evidence.proof === undefined ? {} : { proof: { ...evidence.proof } }),
   },
-  suggested_command: suggested,
+  suggested_command: SuggestedCommand.safeParse(suggested).data ?? null,
   first_seen_at: finding.first_seen_at,
   last_seen_at: finding.last_seen_at,
   resolved_at: finding.resolved_at,

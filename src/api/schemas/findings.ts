@@ -1,11 +1,12 @@
 /** What the two-sided sweep found. */
 import { z } from 'zod';
 import {
-  FINDING_COMMANDS,
+  type FindingCommand,
   FINDING_KIND_NAMES,
   FINDING_KINDS,
   FINDING_STATES,
 } from '../../findings/finding.js';
+import type { CommandName } from '../../operation/command-rule.js';
 import { Account, printable } from '../../operation/spec.js';
 import { Timestamp } from './operation.js';
 import { PageSize } from './requests.js';
@@ -18,6 +19,12 @@ export const FindingsQuery = z.strictObject({
   limit: PageSize,
 });
 export type FindingsQuery = z.infer<typeof FindingsQuery>;
+
+/** Of what could be done about a finding, what `POST …/commands` takes. */
+export const SuggestedCommand = z.enum([
+  'adopt_payment',
+  'check_provider',
+] as const satisfies readonly (FindingCommand & CommandName)[]);
 
 const Side = z.record(z.string(), z.unknown()).nullable();
 
@@ -40,7 +47,9 @@ export const FindingOut = z
     evidence: z
       .strictObject({ provider: Side, recorded: Side, proof: z.record(z.string(), z.unknown()).optional() })
       .describe('Facts of both sides as last seen; null: that side has nothing'),
-    suggested_command: z.enum(FINDING_COMMANDS).describe('Nothing is done by itself'),
+    suggested_command: SuggestedCommand.nullable().describe(
+      'A command of the operation that is named; null: there is none, and a person decides. Nothing is done by itself',
+    ),
     first_seen_at: Timestamp,
     last_seen_at: Timestamp,
     resolved_at: Timestamp.nullable(),
