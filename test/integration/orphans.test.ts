@@ -248,9 +248,13 @@ describe('a payment of ours that nobody confirmed', () => {
     ];
     let sent = 0;
     const apply = () => Promise.resolve(answers[sent++] ?? answers[0]);
-    const accounts = Object.create(real, {
-      provider: { value: () => Object.create(provider, { apply: { value: apply } }) as PaymentProvider },
-    }) as typeof real;
+    const accounts = {
+      provider: () => Object.create(provider, { apply: { value: apply } }) as PaymentProvider,
+      admit: () => Promise.resolve(null),
+      answered: () => Promise.resolve(),
+      read: (_account: string, _whom: string, reading: unknown) => Promise.resolve(reading),
+      applied: (_account: string, _whom: string, outcome: unknown) => Promise.resolve(outcome),
+    } as unknown as typeof real;
     const said: string[] = [];
     const note = (_data: unknown, message: string): void => {
       if (message.startsWith('a stray')) said.push(message);
