@@ -181,7 +181,9 @@ export class OrphanSweep {
     return !this.#draining && (await sweeps.renew(claim, lease_ms))?.free === true;
   }
 
-  #failed(account: string, failure: Failure): Promise<Failure> {
+  /** A key that may not list may still serve orders: that listing is refused must not stop them. */
+  async #failed(account: string, failure: Failure): Promise<Failure> {
+    if (failure.class === 'authorization') return failure;
     return this.#deps.accounts.failed(account, FOR_SWEEP, failure);
   }
 }

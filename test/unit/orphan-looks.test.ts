@@ -33,6 +33,7 @@ interface Setting {
   /** What is due for a look, the longest waiting first. */
   readonly due?: string[];
   readonly missing?: readonly MissingCandidate[];
+  readonly listed?: Failure;
   readonly observe?: (reference: string) => Failure | null;
   /** Whether a window holds more than a page. */
   readonly hasMore?: (createdTo: string) => boolean;
@@ -46,6 +47,7 @@ async function swept(setting: Setting) {
   const postponed: string[] = [];
   const settled: string[] = [];
   const walked: string[] = [];
+  const reported: string[] = [];
   let renewals = 0;
   let isOut = false;
   const sweep = new OrphanSweep({
@@ -82,6 +84,7 @@ async function swept(setting: Setting) {
       answered: () => Promise.resolve(),
       failed: (_account: string, _for: string, failure: Failure) => {
         isOut ||= failure.class === 'outage';
+        reported.push(failure.code);
         return Promise.resolve(failure);
       },
       read(account: string, whom: string, reading: Reading<PaymentReading>) {
@@ -111,6 +114,7 @@ async function swept(setting: Setting) {
     },
     list({ created_to }: { readonly created_to: string }) {
       called('list');
+      if (setting.listed !== undefined) return Promise.resolve({ kind: 'unknown', failure: setting.listed });
       return Promise.resolve({
         kind: 'present',
         value: { ...PAGE, has_more: setting.hasMore?.(created_to) ?? false },
@@ -119,13 +123,24 @@ async function swept(setting: Setting) {
   } as unknown as PaymentProvider;
   await sweep.sweep();
   // The first list is that of the recent payments.
-  return { calls: calls.slice(1), postponed, settled, walked, renewals };
+  return { calls: calls.slice(1), postponed, settled, walked, renewals, reported };
 }
 
 const is =
   (reference: string, failure: Failure) =>
   (seen: string): Failure | null =>
     seen === reference ? failure : null;
+
+describe('lists', () => {
+  test.each([
+    { reason: 'the key may not list, and orders need no list', code: 'http_403', told: [] },
+    { reason: 'the account is away for orders too', code: OUT.code, told: [OUT.code] },
+  ])('$reason', async ({ code, told }) => {
+    const listed: Failure = code === OUT.code ? OUT : { class: 'authorization', code, message: 'may not' };
+    const { reported, calls } = await swept({ listed, due: ['pi_a'] });
+    expect({ reported, calls }).toEqual({ reported: told, calls: [] });
+  });
+});
 
 describe('looks', () => {
   test('a payment that cannot be read waits for a later look; those behind it, and the walk, go on', async () => {
