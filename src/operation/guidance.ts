@@ -41,10 +41,6 @@ export const ACTS = {
     how: 'POST /v1/accounts/{account}/resume, by a lead, once the reason for the stop is gone.',
     moves_money: true,
   },
-  resume_operation: {
-    how: 'Ask who paused it or gave it up (metadata.paused, metadata.closed), or resume it by the command `resume`.',
-    moves_money: true,
-  },
   ask_warehouse: { how: 'Ask the warehouse what became of the reservation.', moves_money: false },
   raise_brake: {
     how: 'See in GET /v1/accounts why so much is given back. Raise REFUND_BRAKE_… only when all of it is meant.',
@@ -59,6 +55,32 @@ export const ACTS = {
     moves_money: false,
   },
   upgrade: { how: "Deploy a version that knows the provider's new word.", moves_money: false },
+  // Commands: previewed on a fresh reading, and read again when they are confirmed.
+  retry: {
+    how: 'Command retry: a fresh budget under the same keys; lets a refund pass the brake.',
+    moves_money: true,
+  },
+  retry_refund: { how: 'Command retry_refund: the refund that failed, once more.', moves_money: true },
+  reauthorize: {
+    how: 'Command reauthorize: a new payment, once the old one is observed canceled.',
+    moves_money: true,
+  },
+  adopt_payment: {
+    how: 'Command adopt_payment: take over another payment, after its checks.',
+    moves_money: true,
+  },
+  record_outcome: {
+    how: 'Command record_outcome, by a lead with evidence: what became of a call in doubt.',
+    moves_money: true,
+  },
+  release_finalizer: {
+    how: 'Command release_finalizer, by a lead: stop waiting, and name what is left behind.',
+    moves_money: false,
+  },
+  resume: {
+    how: 'Command resume, once the reason for the stop is gone (metadata.paused, metadata.closed).',
+    moves_money: true,
+  },
 } as const satisfies Record<string, ActText>;
 export type Act = keyof typeof ACTS;
 
@@ -72,16 +94,6 @@ const goesOn = (by_itself: string): Guidance => ({ by_itself, person: ['wait'] }
 const rests = (by_itself: string): Guidance => ({ by_itself, person: [] });
 
 export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
-  GivenUp: {
-    by_itself: 'It is read, slowly. A new wish, or more money, asks a person again.',
-    person: ['read_plan', 'resume_operation'],
-  },
-  OutcomeAsserted: rests('It is read; what is seen takes the place of what was said.'),
-  LeftBehind: rests('Nothing: it says what was left behind. More money asks a person again.'),
-  AssertionRefuted: {
-    by_itself: 'It is read; nothing is sent until a person has said what is right.',
-    person: ['read_plan', 'look_at_provider'],
-  },
   Accepted: goesOn('The next pass begins the work.'),
   ReservingStock: goesOn('The warehouse answers, or is asked again.'),
   CreatingPayment: goesOn('The payment is created unconfirmed; its id is stored before money can move.'),
@@ -107,7 +119,7 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   Observed: rests('Nothing: the last reading succeeded.'),
   AwaitingProviderReconciliation: {
     by_itself: 'The provider is read; what had no effect is sent again under the same key.',
-    person: ['wait', 'read_plan', 'look_at_provider'],
+    person: ['wait', 'read_plan', 'look_at_provider', 'record_outcome'],
   },
   ProviderUnreachable: {
     by_itself: 'It is read again until the provider answers; nothing is written until then.',
@@ -135,7 +147,17 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
     person: ['look_at_provider'],
   },
   DisputeLost: rests('It is decided: what the bank took counts as given back, and no more is given.'),
-  Paused: { by_itself: 'It is read slowly, and nothing is written.', person: ['resume_operation'] },
+  Paused: { by_itself: 'It is read slowly, and nothing is written.', person: ['resume'] },
+  GivenUp: {
+    by_itself: 'It is read, slowly. A new wish, or more money, asks a person again.',
+    person: ['read_plan', 'resume'],
+  },
+  OutcomeAsserted: rests('It is read; what is seen takes the place of what was said.'),
+  LeftBehind: rests('Nothing: it says what was left behind. More money asks a person again.'),
+  AssertionRefuted: {
+    by_itself: 'It is read; nothing is sent until a person has said what is right.',
+    person: ['read_plan', 'look_at_provider', 'record_outcome'],
+  },
   AccountPaused: {
     by_itself: 'It is read slowly, and nothing is written; it goes on when the account is resumed.',
     person: ['resume_account'],
@@ -144,14 +166,14 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
     by_itself: 'The stock is held until the payment deadline; then all is given back.',
     person: ['pay_again', 'cancel'],
   },
-  AuthorizationExpired: { by_itself: 'Nothing: the money is free again.', person: ['cancel'] },
+  AuthorizationExpired: { by_itself: 'Nothing: the money is free again.', person: ['reauthorize', 'cancel'] },
   AuthorizationExpiring: {
     by_itself: 'The authorization ends, and the money is free again.',
     person: ['capture', 'cancel'],
   },
   PaymentCanceledElsewhere: {
     by_itself: 'The payment deadline ends it.',
-    person: ['look_at_provider', 'cancel'],
+    person: ['look_at_provider', 'reauthorize', 'cancel'],
   },
   OutOfStock: goesOn('The payment is canceled, and the order rejected once that was seen.'),
   PaymentDeadlinePassed: goesOn('The payment is canceled and the stock released, each after it was seen.'),
@@ -163,7 +185,7 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   ReleasingStock: goesOn('The warehouse answers, or is asked again.'),
   RetryBudgetExhausted: {
     by_itself: 'It is read slowly; if a reading shows that it is as wanted, it settles.',
-    person: ['read_plan', 'look_at_provider', 'cancel'],
+    person: ['read_plan', 'retry', 'look_at_provider', 'cancel'],
   },
   PassBroken: {
     by_itself: 'It is tried again slowly; a version that can read the record goes on with it.',
@@ -183,11 +205,11 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   },
   RefundFailed: {
     by_itself: 'It is read on, and never sent again by itself.',
-    person: ['read_plan', 'look_at_provider'],
+    person: ['read_plan', 'retry_refund', 'look_at_provider'],
   },
   RefundBrake: {
     by_itself: 'The refund goes on when the hour has room again.',
-    person: ['wait', 'raise_brake'],
+    person: ['wait', 'raise_brake', 'retry'],
   },
   RefundNotPossible: {
     by_itself: 'It is read on; nothing is given back beyond what is there.',
@@ -195,7 +217,7 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   },
   ProviderRejected: {
     by_itself: 'It is read on, and the request is not repeated.',
-    person: ['read_plan', 'pay_again', 'cancel'],
+    person: ['read_plan', 'retry', 'pay_again', 'cancel'],
   },
   UnknownProviderStatus: {
     by_itself: 'It is read on until the provider reports a status that is known.',
@@ -203,11 +225,11 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   },
   PaymentNotFound: {
     by_itself: 'It is looked for slowly, and adopted when it is seen after all.',
-    person: ['look_at_provider', 'cancel'],
+    person: ['look_at_provider', 'adopt_payment', 'cancel'],
   },
   PaymentMismatch: {
     by_itself: 'It is read on; the payment is not touched.',
-    person: ['look_at_provider', 'cancel'],
+    person: ['look_at_provider', 'adopt_payment', 'cancel'],
   },
   AmountAboveAuthorization: {
     by_itself: 'The authorization is kept until it ends; nothing is captured.',
@@ -232,7 +254,7 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   },
   GoodsGone: {
     by_itself: 'The warehouse is asked on; the cancellation ends when it takes the goods back.',
-    person: ['ask_warehouse'],
+    person: ['ask_warehouse', 'release_finalizer'],
   },
 };
 

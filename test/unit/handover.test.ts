@@ -107,7 +107,7 @@ const TEN: readonly Broken[] = [
       { attempts: [attempt({ step: 'confirm_payment', target: 'pi_1/1', effect_key: 'op_key' })] },
     ),
     reason: 'AwaitingProviderReconciliation',
-    next: ['wait', 'read_plan', 'look_at_provider'],
+    next: ['wait', 'read_plan', 'look_at_provider', 'record_outcome'],
     uncertain: 'confirm_payment was begun',
   },
   {
@@ -121,7 +121,7 @@ const TEN: readonly Broken[] = [
       },
     }),
     reason: 'RetryBudgetExhausted',
-    next: ['read_plan', 'look_at_provider', 'cancel'],
+    next: ['read_plan', 'retry', 'look_at_provider', 'cancel'],
   },
   {
     name: 'declined',
@@ -145,7 +145,7 @@ const TEN: readonly Broken[] = [
       },
     }),
     reason: 'RefundFailed',
-    next: ['read_plan', 'look_at_provider'],
+    next: ['read_plan', 'retry_refund', 'look_at_provider'],
   },
   {
     name: 'captured less by somebody else',
@@ -199,7 +199,7 @@ const TEN: readonly Broken[] = [
       },
     }),
     reason: 'GoodsGone',
-    next: ['ask_warehouse'],
+    next: ['ask_warehouse', 'release_finalizer'],
   },
   {
     name: 'its account is stopped',
@@ -245,6 +245,7 @@ test('what cannot be asked for now is said to be so, with the words of the route
   );
   expect(safe_next.map(({ act, available, why_not }) => [act, available, why_not])).toEqual([
     ['look_at_provider', true, null],
+    ['adopt_payment', false, 'Cancellation was requested, which cannot be undone.'],
     ['cancel', false, 'It was asked for already.'],
   ]);
 });

@@ -1,6 +1,7 @@
 /** The handover of an operation: a pure function of what is recorded. Redacted: ids, and no secrets or customer data. */
 import { openAttempts } from '../../operation/attempt.js';
 import { requestCancellation, requestCapture, tryPaymentAgain, type Change } from '../../operation/change.js';
+import { availabilities } from '../../operation/command.js';
 import { ACTS, FAILURE_GUIDANCE, REASON_GUIDANCE, type Act } from '../../operation/guidance.js';
 import { ALL_SEEN, nextStep } from '../../operation/next-step.js';
 import type { Operation, Policy } from '../../operation/operation.js';
@@ -209,13 +210,20 @@ function whyNot(act: Act, operation: Operation, now: Date, policy: Policy): stri
       return operation.wish.cancellation === null
         ? null
         : 'Cancellation was requested: it gives back all money.';
+    case 'retry':
+    case 'retry_refund':
+    case 'reauthorize':
+    case 'adopt_payment':
+    case 'record_outcome':
+    case 'release_finalizer':
+    case 'resume':
+      return availabilities(operation, asking).find(({ name }) => name === act)?.why_not ?? null;
     case 'wait':
     case 'read_plan':
     case 'look_at_provider':
     case 'ask_customer':
     case 'repair_credential':
     case 'resume_account':
-    case 'resume_operation':
     case 'ask_warehouse':
     case 'raise_brake':
     case 'upgrade':
