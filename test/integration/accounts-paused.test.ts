@@ -67,7 +67,7 @@ describe('while all writes of an account are stopped', () => {
 
     const plan = (await shop.asSupport('GET', pathOf('new', '/plan'))).json();
     expect(plan).toMatchObject({ decision: { kind: 'wait', reason: 'AccountPaused' } });
-    expect((await collectStatistics(shop.world.db.database)).accounts.get('default')).toBe(3);
+    expect((await collectStatistics(shop.world.db.database, ['default'])).accounts.get('default')).toBe(3);
   });
 
   test('a pass that was under way on another worker begins no effect any more', async () => {
