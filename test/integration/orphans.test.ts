@@ -249,7 +249,12 @@ describe('a payment of ours that nobody confirmed', () => {
     let sent = 0;
     const apply = () => Promise.resolve(answers[sent++] ?? answers[0]);
     const accounts = {
-      provider: () => Object.create(provider, { apply: { value: apply } }) as PaymentProvider,
+      provider: () => ({
+        list: (query: Parameters<PaymentProvider['list']>[0]) => provider.list(query),
+        observe: (query: Parameters<PaymentProvider['observe']>[0]) => provider.observe(query),
+        prepare: (step: Parameters<PaymentProvider['prepare']>[0]) => provider.prepare(step),
+        apply,
+      }),
       admit: () => Promise.resolve(null),
       answered: () => Promise.resolve(),
       read: (_account: string, _whom: string, reading: unknown) => Promise.resolve(reading),
