@@ -2,7 +2,7 @@
 import { EFFECT_KEY_LIFE_MS, openAttempts, type Attempt, type Parameters } from '../operation/attempt.js';
 import { formatMoney } from '../operation/money.js';
 import type { PaymentReading } from '../operation/observation.js';
-import type { Operation } from '../operation/operation.js';
+import { readable, type Operation } from '../operation/operation.js';
 import { isGiven } from '../operation/refund.js';
 import type { Draft, FindingCommand, FindingKind, RecordedSide, SeenPayment } from './finding.js';
 
@@ -56,8 +56,9 @@ class Sides {
   readonly #named = new Map<string, RecordedSide>();
 
   constructor(records: readonly RecordedSide[], account: string) {
-    for (const side of records) {
-      const { operation } = side;
+    for (const record of records) {
+      const operation = readable(record.operation);
+      const side = { ...record, operation };
       this.#named.set(operation.operation_id, side);
       // The same id on another account is another payment.
       if (operation.account !== account) continue;

@@ -22,7 +22,7 @@ import { nextStatus } from './next-status.js';
 import { ALL_SEEN } from './next-step.js';
 import { NO_FACTS, type Finalizer, type Journaled, type Operation, type Wish } from './operation.js';
 import { REASONS } from './reason.js';
-import { atStake, brokenRefunds, isLeft } from './refund.js';
+import { atStake, brokenRefunds, inHand, isLeft } from './refund.js';
 
 /** A refusal in plain words, or what the command makes of the record. */
 export type Commanded =
@@ -124,7 +124,7 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
         ...decided(asking),
         name,
         left_behind,
-        covers: name === 'payment' ? atStake(operation) : 0,
+        covers: name === 'payment' ? inHand(operation) : 0,
       };
       return {
         wish: withDecisions(operation.wish, { left: [...left.filter((other) => other.name !== name), one] }),
@@ -174,7 +174,7 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
             verdict,
             generation: operation.generation,
             reason_word: next.kind === 'person' ? next.reason : null,
-            covers: atStake(operation),
+            covers: inHand(operation),
           },
         }),
         effects: [

@@ -1,5 +1,6 @@
 /** Whether the customer can act on the payment now. Pure. */
 import { givenUp } from './change.js';
+import { decisionsOf } from './decisions.js';
 import { mismatchOf } from './next-step.js';
 import type { Operation, Policy } from './operation.js';
 import type { PaymentState } from './observation.js';
@@ -23,6 +24,8 @@ const PAST_ACTING: Readonly<Record<PaymentState, string | null>> = {
 export function whyCustomerCannotAct(operation: Operation, now: Date, policy: Policy): string | null {
   // A payment that is not recorded as this order's may be anybody's.
   if (operation.provider_reference === null) return NO_PAYMENT;
+  // Who pays now would pay for what nobody carries out.
+  if (decisionsOf(operation.wish).given_up !== null) return 'A person has given this order up.';
   return (
     givenUp(operation, { now, policy }) ??
     mismatchOf(operation)?.why ??

@@ -52,7 +52,7 @@ export interface Assertion extends Decided {
 export interface LeftBehind extends Decided {
   readonly name: 'payment' | 'inventory';
   readonly left_behind: string;
-  /** Money that was at stake then, in minor units: when more appears it is waited for again. */
+  /** Money that was in hand then, in minor units: when more appears it is waited for again. */
   readonly covers: number;
 }
 
@@ -64,7 +64,7 @@ export interface GivenUp extends Decided {
   readonly generation: number;
   /** What a person was needed for then; for anything else one is needed again. */
   readonly reason_word: string | null;
-  /** Money at stake then, in minor units. */
+  /** Money in hand then, in minor units: more of it asks a person again. */
   readonly covers: number;
 }
 

@@ -11,7 +11,7 @@ import {
   type Policy,
   type Wish,
 } from './operation.js';
-import { atStake, givenTwice, isGivenBackByOthers, isLeft } from './refund.js';
+import { givenTwice, inHand, isGivenBackByOthers, isLeft } from './refund.js';
 import { giveBack, openRefunds, refundedTwice, sendRefund } from './refund-step.js';
 import { sameLines, type Spec } from './spec.js';
 import {
@@ -90,8 +90,8 @@ function asGivenUp(operation: Operation, next: Decision): Decision {
   const { by, at, generation, covers, reason_word } = given_up;
   if (generation !== operation.generation)
     return person('GivenUp', `${by} gave it up at ${at}; the wish that came since is not carried out.`);
-  if (atStake(operation) > covers)
-    return person('GivenUp', `More money is at stake than when ${by} gave it up at ${at}.`);
+  if (inHand(operation) > covers)
+    return person('GivenUp', `More money is in hand than when ${by} gave it up at ${at}.`);
   return next.kind === 'step' || next.reason === reason_word ? wait('GivenUp') : next;
 }
 

@@ -191,6 +191,19 @@ export const NO_FACTS: Facts = {
   budget: { generation: 0, step: null, used: 0, reads: 0, rejections: 0, streak: 0 },
 };
 
+/** What is said of facts that this version cannot read: nothing is known. */
+export const UNREADABLE_FACTS: Facts = { ...NO_FACTS, payment: { ...NO_FACTS.payment, state: 'unknown' } };
+
+/**
+ * A pass over facts of another version breaks off and tells a person. Whoever only looks, or takes a wish, goes on
+ * without them: one such record must keep neither its own cancellation nor other records waiting.
+ */
+export function readable<Record extends { readonly facts: Facts }>(record: Record): Record {
+  const { payment, inventory, refunds } = record.facts as Partial<Facts>;
+  const isRead = typeof payment?.captured === 'number' && inventory !== undefined && Array.isArray(refunds);
+  return isRead ? record : { ...record, facts: UNREADABLE_FACTS };
+}
+
 export type FinalizerName = 'payment' | 'inventory';
 export interface Finalizer {
   readonly name: FinalizerName;

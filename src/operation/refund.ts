@@ -133,9 +133,13 @@ export function atStake(operation: Operation): number {
   }
 }
 
-/** A person released this finalizer, and no more money is at stake than they saw. */
+/** Money that was taken and is with us: more of it than a person saw who left the rest undone asks a person again. */
+export const inHand = (operation: Operation): number =>
+  operation.facts.payment.state === 'captured' ? Math.max(0, heldAtProvider(operation)) : 0;
+
+/** A person released this finalizer, and no more money is in hand than they saw. */
 export const isLeft = (operation: Operation, name: FinalizerName): boolean =>
   operation.wish.cancellation !== null &&
   decisionsOf(operation.wish).left.some(
-    (left) => left.name === name && (name === 'inventory' || atStake(operation) <= left.covers),
+    (left) => left.name === name && (name === 'inventory' || inHand(operation) <= left.covers),
   );

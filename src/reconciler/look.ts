@@ -3,7 +3,7 @@ import { paymentFailure } from '../operation/absorb.js';
 import type { Look } from '../operation/evidence.js';
 import { mismatchOf, type Seen } from '../operation/next-step.js';
 import type { Observation } from '../operation/observation.js';
-import type { Operation } from '../operation/operation.js';
+import { readable, type Operation } from '../operation/operation.js';
 import type { JournalAttempt, OperationRecord } from '../store/record.js';
 import { observe } from './observe.js';
 import { beginPass, decide, withObservation } from './pass.js';
@@ -20,10 +20,11 @@ export interface Looked extends Look {
 }
 
 export async function lookAt(
-  recorded: OperationRecord,
+  stored: OperationRecord,
   attempts: readonly JournalAttempt[],
   eyes: Eyes,
 ): Promise<Looked> {
+  const recorded = readable(stored);
   const paused = await eyes.accounts.pauseOf(recorded.account);
   const account = paused === null ? {} : { account_paused: paused };
   const begun = beginPass({ row: '', fencing_token: 0, record: recorded, attempts, ...account });

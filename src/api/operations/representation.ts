@@ -5,7 +5,7 @@ import { isCurrent } from '../../operation/budget.js';
 import { availabilities, closedOf } from '../../operation/command.js';
 import { decisionsOf } from '../../operation/decisions.js';
 import { wantedCapture } from '../../operation/next-step.js';
-import { NO_FACTS, type Facts, type Operation, type Policy } from '../../operation/operation.js';
+import { UNREADABLE_FACTS, type Operation, type Policy } from '../../operation/operation.js';
 import { allRefunds, refundTotals } from '../../operation/refund.js';
 import type { StepName } from '../../operation/attempt.js';
 import type { OperationRecord } from '../../store/record.js';
@@ -41,15 +41,12 @@ export function toOperationOut(record: OperationRecord, policy: Policy): Operati
   };
 }
 
-/** What is said of facts that this version cannot read (a pass over them breaks off): nothing is known. */
-const UNREADABLE: Facts = { ...NO_FACTS, payment: { ...NO_FACTS.payment, state: 'unknown' } };
-
 /** One record that cannot be read must not keep those that are listed with it from being shown. */
 function readableStatusOf(record: OperationRecord, policy: Policy): Status {
   try {
     return statusOf(record, policy);
   } catch {
-    return statusOf({ ...record, facts: UNREADABLE }, policy);
+    return statusOf({ ...record, facts: UNREADABLE_FACTS }, policy);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.js';
 import { withTask } from '../../operation/absorb.js';
 import { refused, sameSpec, type Asking, type Change, type Refused } from '../../operation/change.js';
 import { INITIAL_STATUS, nextStatus } from '../../operation/next-status.js';
-import { NO_FACTS, type Operation, type Policy, type Wish } from '../../operation/operation.js';
+import { NO_FACTS, readable, type Operation, type Policy, type Wish } from '../../operation/operation.js';
 import { newSpecProblems } from '../../operation/spec-rules.js';
 import type { Spec } from '../../operation/spec.js';
 import type { Bell } from '../../reconciler/bell.js';
@@ -107,7 +107,7 @@ export class Writes {
       checkIfMatch(ifMatch, record.resource_version);
       const asking: Asking = { by: caller.name, now: this.clock.now(), policy: this.policy };
       // A step in progress may have taken effect: rules and status must not be blind to it.
-      const seen = withTask(record, record.task, asking.now);
+      const seen = withTask(readable(record), record.task, asking.now);
       const change = this.exact(record, decide(seen, asking), options.amountPointer);
       if (change.kind === 'unchanged') return record;
       if (change.kind === 'refused') throw refusal(change);
