@@ -40,7 +40,7 @@ export function absorbObservation(operation: Operation, observation: Observation
   if (inventory.kind === 'absent') facts = { ...facts, inventory: withoutReservation(facts.inventory, at) };
 
   facts = withProgress(operation, facts);
-  facts = withDrift(operation, withLate(operation, facts, at), at);
+  facts = withDrift(operation, withLate(operation, facts, reference, at), at);
 
   facts = withReadFailure(operation, facts, 'observe_payment', paymentFailure(operation, observation));
   facts = withReadFailure(
@@ -59,10 +59,16 @@ const CLOSED: ReadonlySet<PaymentFacts['state']> = new Set(['none', 'canceled'])
  * The order was told to be rejected, or was about to be: its payment is canceled, its stock given back or on its way. Money that
  * arrives after that has nothing to buy. Money and stock alone do not show what was told, so it is noted here.
  */
-function withLate({ status, facts: before, provider_reference }: Operation, facts: Facts, at: string): Facts {
+function withLate(
+  { status, facts: before }: Operation,
+  facts: Facts,
+  // As it is known now: a payment whose creation was lost may be found by this reading only.
+  reference: string | null,
+  at: string,
+): Facts {
   const gone = before.inventory.state === 'released' || before.unresolved?.step === 'release_inventory';
   const closed = status.phase === 'rejected' || (gone && before.payment.state === 'canceled');
-  const isLate = closed && provider_reference !== null && !CLOSED.has(facts.payment.state);
+  const isLate = closed && reference !== null && !CLOSED.has(facts.payment.state);
   return isLate && facts.late === undefined ? { ...facts, late: at } : facts;
 }
 

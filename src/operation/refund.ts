@@ -35,9 +35,10 @@ export function unsentRefunds(operation: Operation): RefundRequest[] {
 /** Seen refunds and, as `requested`, those still to be sent: what a reader sees. */
 export function allRefunds(operation: Operation): RefundFact[] {
   const { wish, facts } = operation;
-  // Cancellation gives back everything; what has gone back otherwise is not sent any more.
+  // Cancellation gives back everything, and so does an order that was rejected before its money came; what has gone back
+  // otherwise is not sent any more.
   const moot =
-    wish.cancellation !== null &&
+    (wish.cancellation !== null || facts.late !== undefined) &&
     facts.payment.state === 'captured' &&
     (heldAtProvider(operation) <= 0 || isLeft(operation, 'payment'));
   const unsent = unsentRefunds(operation).map((request): RefundFact => ({

@@ -22,7 +22,7 @@ beforeAll(async () => {
   postgres = await privatePostgres();
   await postgres.start();
   // Calls of a fair length, so that some are under way at any moment.
-  product = await aProduct({ DATABASE_URL: postgres.url, PROVIDER_TIMEOUT_MS: '2000', LEASE_MS: '5000' });
+  product = await aProduct({ DATABASE_URL: postgres.url, PROVIDER_TIMEOUT_MS: '4000', LEASE_MS: '8500' });
   processes = [await product.start('all')];
   processes.push(...(await Promise.all([product.start('worker'), product.start('worker')])));
   client = new Client(processes[0] as Process);

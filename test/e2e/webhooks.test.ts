@@ -256,7 +256,11 @@ describe('what the webhook needs is away', () => {
       expect(refundsOf(await client.get('refunded'))).toEqual([]);
       await proxy.set('pass');
       expect(refundsOf(await seesRefund(client, 'refunded'))).toEqual(REFUNDED);
-      expect(await statuses(product, 'refund.created')).toContain(200);
+      // Another event of the same refund may have told of it before.
+      await until(
+        async () => (await statuses(product, 'refund.created')).includes(200),
+        'the redelivery to be taken',
+      );
     } finally {
       await product.stop();
       await proxy.stop();

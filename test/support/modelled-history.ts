@@ -345,7 +345,7 @@ export function doOutside(world: ModelledWorld, doing: Outside): void {
       world.decide(payment, 'lost', doing.kind === 'lose_barred');
       return;
     case 'pay_late':
-      if (payment.state === 'canceled') {
+      if (payment.state === 'canceled' && payment.was_confirmed) {
         payment.canceled_because = null;
         payment.capture = 'automatic';
         world.approve(payment);

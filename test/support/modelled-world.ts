@@ -50,6 +50,8 @@ export interface ModelPayment extends Mutable<
   disputes: ModelDispute[];
   /** Its money was held or taken at some time. */
   had_money: boolean;
+  /** The bank was asked once: only such a payment can be paid after it was canceled. */
+  was_confirmed: boolean;
   created: number;
 }
 
@@ -266,6 +268,7 @@ export class ModelledWorld {
           return no('rejected', 'rejected', 'resource_missing', { key_spent: true });
         }
         payment.payment_method = method;
+        payment.was_confirmed = true;
         if (method === 'pm_declines') {
           this.decline(payment);
           return no('declined', 'declined', 'card_declined', {
@@ -369,6 +372,7 @@ export class ModelledWorld {
       canceled_because: null,
       livemode: false,
       had_money: false,
+      was_confirmed: false,
       created: this.now,
     };
     this.payments.push(payment);
@@ -470,7 +474,7 @@ export const heldOn = (payment: ModelPayment): number =>
   );
 
 function reading(payment: ModelPayment, refunds: boolean): PaymentReading {
-  const { had_money: _had, created: _created, disputes, ...seen } = payment;
+  const { had_money: _had, was_confirmed: _was, created: _created, disputes, ...seen } = payment;
   const lost = amountOf(payment, 'lost');
   return {
     ...seen,
