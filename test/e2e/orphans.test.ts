@@ -18,7 +18,8 @@ test.each<Backend>(['redis', 'postgres'])(
     });
     const url = backend === 'redis' ? (product.environment['REDIS_URL'] ?? '') : product.db.url;
     if (backend === 'redis') await asRedis(url, (redis) => redis.flushdb());
-    const [process] = await Promise.all([product.start('all'), product.start('worker')]);
+    const process = await product.start('all');
+    await product.start('worker');
     const { id } = await product.control.dashboard('create_stray', {
       amount: 10_000,
       currency: 'eur',

@@ -7,7 +7,7 @@ import { lostIn, type Cell, type Moment, type Point } from './crash-points.js';
 export type Loss = 'killed' | 'stopped';
 
 /** Sharing two cores; a takeover itself takes milliseconds. */
-const PATIENCE_MS = 3_000;
+const PATIENCE_MS = 6_000;
 /** Points at which the effect was there, so that nothing is left to be sent. */
 const DONE: ReadonlySet<Point> = new Set(['effective', 'before record', 'after record']);
 
