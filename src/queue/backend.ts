@@ -1,4 +1,5 @@
 /** Where BullMQ keeps its queue: Redis, or without REDIS_URL the Postgres that is there anyway. */
+import { setTimeout } from 'node:timers/promises';
 import { createPostgresBackend, Queue, Worker, withBackend, type Job } from 'bullmq';
 import { Redis } from 'ioredis';
 
@@ -86,11 +87,12 @@ function postgresBackend(connectionString: string): QueueBackend {
         queue.on('error', onError);
         return queue;
       }),
-    worker(work, onError) {
-      const worker = new classes.Worker(QUEUE, work, { connection, ...WORKER_OPTIONS });
-      worker.on('error', onError);
-      return worker;
-    },
+    worker: (work, onError) =>
+      runOnceReady(() => {
+        const worker = new classes.Worker(QUEUE, work, { connection, ...WORKER_OPTIONS, autorun: false });
+        worker.on('error', onError);
+        return worker;
+      }, onError),
     async migrate() {
       const queue = new classes.Queue(QUEUE, { connection: { connectionString, migrate: true } });
       queue.on('error', () => undefined);
@@ -106,36 +108,74 @@ function postgresBackend(connectionString: string): QueueBackend {
   };
 }
 
-type Opened = BellQueue & { waitUntilReady(): Promise<unknown> };
+/** What the library opens; it keeps the failure of its first connection for good. */
+interface Openable {
+  waitUntilReady(): Promise<unknown>;
+  close(): Promise<void>;
+}
 
-/**
- * The library keeps the failure of its first connection for good, and a process begins before Postgres is there or the
- * queue's schema is made: a queue that did not become ready is thrown away, and the next call opens another.
- */
-function openedAnew(open: () => Opened): BellQueue {
-  let current: Promise<Opened> | null = null;
+/** A process begins before Postgres is there or the queue's schema is made: what did not become ready is thrown away. */
+async function ready<Opened extends Openable>(open: () => Opened): Promise<Opened> {
+  const opened = open();
+  try {
+    await opened.waitUntilReady();
+    return opened;
+  } catch (error) {
+    await opened.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** A queue whose next call opens another one where the last did not become ready. */
+function openedAnew(open: () => BellQueue & Openable): BellQueue {
+  let current: Promise<BellQueue> | null = null;
   let closed = false;
-  const ready = (): Promise<Opened> =>
-    (current ??= (async () => {
-      if (closed) throw new Error('the queue is closed');
-      const queue = open();
-      try {
-        await queue.waitUntilReady();
-        return queue;
-      } catch (error) {
-        current = null;
-        await queue.close().catch(() => undefined);
-        throw error;
-      }
-    })());
+  const queue = async (): Promise<BellQueue> => {
+    if (closed) throw new Error('the queue is closed');
+    current ??= ready(open).catch((error: unknown) => {
+      current = null;
+      throw error;
+    });
+    return current;
+  };
   return {
-    add: async (...job) => (await ready()).add(...job),
-    upsertJobScheduler: async (...schedule) => (await ready()).upsertJobScheduler(...schedule),
-    getJobScheduler: async (...id) => (await ready()).getJobScheduler(...id),
+    add: async (...job) => (await queue()).add(...job),
+    upsertJobScheduler: async (...schedule) => (await queue()).upsertJobScheduler(...schedule),
+    getJobScheduler: async (...id) => (await queue()).getJobScheduler(...id),
     async close() {
       closed = true;
-      const queue = await current?.catch(() => null);
-      await queue?.close();
+      const opened = await current?.catch(() => null);
+      await opened?.close();
+    },
+  };
+}
+
+/** Ticks come from elsewhere meanwhile; this is how long the first one through the queue may be late. */
+const OPEN_AGAIN_MS = 1_000;
+
+/** One that runs before it is ready asks again without a pause, and the process does nothing else any more. */
+function runOnceReady(
+  open: () => Openable & Pick<Worker, 'run'>,
+  onError: (error: Error) => void,
+): BellWorker {
+  const closing = new AbortController();
+  const running = (async () => {
+    while (!closing.signal.aborted) {
+      try {
+        const worker = await ready(open);
+        worker.run().catch(onError);
+        return worker;
+      } catch (error) {
+        onError(error as Error);
+        await setTimeout(OPEN_AGAIN_MS, undefined, closing).catch(() => undefined);
+      }
+    }
+    return null;
+  })();
+  return {
+    async close() {
+      closing.abort();
+      await (await running)?.close();
     },
   };
 }

@@ -18,8 +18,8 @@ test.each<Backend>(['redis', 'postgres'])(
     });
     const url = backend === 'redis' ? (product.environment['REDIS_URL'] ?? '') : product.db.url;
     if (backend === 'redis') await asRedis(url, (redis) => redis.flushdb());
-    const process = await product.start('all');
-    await product.start('worker');
+    // At once: without Redis, the worker begins before `all` has made the queue's schema.
+    const [process] = await Promise.all([product.start('all'), product.start('worker')]);
     const { id } = await product.control.dashboard('create_stray', {
       amount: 10_000,
       currency: 'eur',
