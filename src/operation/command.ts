@@ -19,7 +19,7 @@ import {
 import { decisionsOf, type Decided, type Verdict } from './decisions.js';
 import { formatMoney } from './money.js';
 import { nextStatus } from './next-status.js';
-import { ALL_SEEN } from './next-step.js';
+import { ALL_SEEN } from './observation.js';
 import { NO_FACTS, type Finalizer, type Journaled, type Operation, type Wish } from './operation.js';
 import { REASONS } from './reason.js';
 import { atStake, brokenRefunds, inHand, isLeft } from './refund.js';

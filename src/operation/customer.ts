@@ -1,7 +1,7 @@
 /** Whether the customer can act on the payment now. Pure. */
 import { givenUp } from './change.js';
 import { decisionsOf } from './decisions.js';
-import { mismatchOf } from './next-step.js';
+import { mismatchOf } from './mismatch.js';
 import type { Operation, Policy } from './operation.js';
 import type { PaymentState } from './observation.js';
 

@@ -125,3 +125,12 @@ export interface Observation {
   readonly inventory: Reading<ReservationReading>;
   readonly at: string;
 }
+
+/** Whether this pass could read each side; without a reading nothing that depends on it is written. */
+export interface Seen {
+  readonly payment: boolean;
+  readonly inventory: boolean;
+}
+
+/** For decisions about what is recorded, as the API shows them. */
+export const ALL_SEEN: Seen = { payment: true, inventory: true };

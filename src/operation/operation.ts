@@ -290,3 +290,9 @@ export const knownReference = (operation: Operation): string | null =>
 
 /** Of a payment that was seen; one without an id is a mismatch, for which no step is decided. */
 export const referenceOf = (operation: Operation): string => knownReference(operation) ?? '';
+
+/** What a pass knows now: facts, and the payment's identity once it is known. */
+export interface Known {
+  readonly facts: Facts;
+  readonly provider_reference: string | null;
+}

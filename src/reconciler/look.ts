@@ -1,7 +1,8 @@
 /** One look for people: the same reading and the same decision as a pass, with nothing done and nothing written. */
 import { paymentFailure } from '../operation/absorb.js';
 import type { Look } from '../operation/evidence.js';
-import { mismatchOf, type Seen } from '../operation/next-step.js';
+import { mismatchOf } from '../operation/mismatch.js';
+import type { Seen } from '../operation/observation.js';
 import type { Observation } from '../operation/observation.js';
 import { readable, type Operation } from '../operation/operation.js';
 import type { JournalAttempt, OperationRecord } from '../store/record.js';

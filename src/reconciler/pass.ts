@@ -1,13 +1,10 @@
 /** What one pass knows so far and has not yet written: a value, changed only by the functions below. */
 import { isDeepStrictEqual } from 'node:util';
-import {
-  absorbJournal,
-  absorbObservation,
-  absorbOutcome,
-  resolutionOf,
-  takenPayment,
-  type Known,
-} from '../operation/absorb.js';
+import { absorbObservation, absorbOutcome } from '../operation/absorb.js';
+import { absorbJournal } from '../operation/absorb-journal.js';
+import { takenPayment } from '../operation/absorb-payment.js';
+import { resolutionOf } from '../operation/effect-seen.js';
+import type { Known } from '../operation/operation.js';
 import { refutedBy } from '../operation/decisions.js';
 import { withoutDrift } from '../operation/drift.js';
 import {
@@ -19,7 +16,8 @@ import {
   type Resolution,
 } from '../operation/attempt.js';
 import { nextStatus } from '../operation/next-status.js';
-import { nextStep, type Seen } from '../operation/next-step.js';
+import { nextStep } from '../operation/next-step.js';
+import type { Seen } from '../operation/observation.js';
 import type { Facts, Operation, Pause, Policy, Status } from '../operation/operation.js';
 import type { Observation } from '../operation/observation.js';
 import type { Decision, Step } from '../operation/step.js';

@@ -3,7 +3,7 @@ import { chooseKey, effectKey, type KeyChoice, type Outcome } from '../operation
 import { paymentFailure } from '../operation/absorb.js';
 import { decisionsOf, firstOrdinal } from '../operation/decisions.js';
 import { TOO_SLOW } from '../operation/failure.js';
-import type { Seen } from '../operation/next-step.js';
+import type { Seen } from '../operation/observation.js';
 import type { Observation } from '../operation/observation.js';
 import { nextLook } from '../operation/schedule.js';
 import { isInventoryStep, type Decision, type Step } from '../operation/step.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { withTask } from '../../src/operation/absorb.js';
+import { withTask } from '../../src/operation/absorb-journal.js';
 import { requestCancellation } from '../../src/operation/change.js';
 import { nextStatus } from '../../src/operation/next-status.js';
 import { reconcile } from '../../src/reconciler/reconcile.js';

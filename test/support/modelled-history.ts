@@ -8,7 +8,7 @@ import {
   type Asking,
   type Change,
 } from '../../src/operation/change.js';
-import { wantedCapture } from '../../src/operation/next-step.js';
+import { wantedCapture } from '../../src/operation/terms.js';
 import type { Operation, Policy, Wish } from '../../src/operation/operation.js';
 import { patchSpec } from '../../src/operation/patch.js';
 import { ModelledLoop, READS, type Chance, type Crash } from './modelled-loop.js';

@@ -3,19 +3,21 @@
  * moments, so that workers interleave, die and go on with stale views. The record keeps the store's conditions: the
  * fence for facts, the version for an intent, the generation for a status.
  */
-import { paymentFailure, withTask } from '../../src/operation/absorb.js';
+import { paymentFailure } from '../../src/operation/absorb.js';
+import { withTask } from '../../src/operation/absorb-journal.js';
 import {
   chooseKey,
-  type KeyChoice,
   effectKey,
   lostCreates,
+  type KeyChoice,
   type Outcome,
   type StepName,
 } from '../../src/operation/attempt.js';
 import type { Asking, Change } from '../../src/operation/change.js';
 import type { Failure } from '../../src/operation/failure.js';
 import { INITIAL_STATUS, nextStatus } from '../../src/operation/next-status.js';
-import { ALL_SEEN, nextStep, type Seen } from '../../src/operation/next-step.js';
+import { nextStep } from '../../src/operation/next-step.js';
+import { ALL_SEEN, type Seen } from '../../src/operation/observation.js';
 import { NO_FACTS, type Operation, type Policy, type Wish } from '../../src/operation/operation.js';
 import type { Observation, Reading } from '../../src/operation/observation.js';
 import { nextLook } from '../../src/operation/schedule.js';

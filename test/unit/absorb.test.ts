@@ -1,15 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  absorbJournal,
-  absorbObservation,
-  absorbOutcome,
-  effectSeen,
-  paymentFailure,
-  resolutionOf,
-  takenPayment,
-  withTask,
-  type Known,
-} from '../../src/operation/absorb.js';
+import { absorbObservation, absorbOutcome, paymentFailure } from '../../src/operation/absorb.js';
+import { absorbJournal, withTask } from '../../src/operation/absorb-journal.js';
+import { takenPayment } from '../../src/operation/absorb-payment.js';
+import { effectSeen, resolutionOf } from '../../src/operation/effect-seen.js';
+import type { Known } from '../../src/operation/operation.js';
 import type { Attempt, Outcome, Resolution } from '../../src/operation/attempt.js';
 import type { Failure, FailureClass } from '../../src/operation/failure.js';
 import type { Observation, PaymentReading, RefundReading } from '../../src/operation/observation.js';

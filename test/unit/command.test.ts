@@ -7,12 +7,13 @@ import {
   type CommandName,
 } from '../../src/operation/command-rule.js';
 import { amountMoved, availabilities, carryOut, closedOf, needsLead } from '../../src/operation/command.js';
-import { absorbJournal } from '../../src/operation/absorb.js';
+import { absorbJournal } from '../../src/operation/absorb-journal.js';
 import type { Attempt } from '../../src/operation/attempt.js';
 import { NO_DECISIONS, refutedBy, type Decisions } from '../../src/operation/decisions.js';
 import { changesBetween } from '../../src/operation/evidence.js';
 import { nextStatus } from '../../src/operation/next-status.js';
-import { ALL_SEEN, nextStep } from '../../src/operation/next-step.js';
+import { nextStep } from '../../src/operation/next-step.js';
+import { ALL_SEEN } from '../../src/operation/observation.js';
 import type { Facts, Operation } from '../../src/operation/operation.js';
 import { inState } from '../support/lifecycle/representatives.js';
 import { anAttempt, aRefund, NOW, POLICY } from '../support/operations.js';

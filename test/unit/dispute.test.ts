@@ -2,7 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { absorbObservation } from '../../src/operation/absorb.js';
 import { nextStatus } from '../../src/operation/next-status.js';
-import { ALL_SEEN, nextStep } from '../../src/operation/next-step.js';
+import { nextStep } from '../../src/operation/next-step.js';
+import { ALL_SEEN } from '../../src/operation/observation.js';
 import type { DisputeState } from '../../src/operation/observation.js';
 import type { Operation, PaymentFacts, RefundFact } from '../../src/operation/operation.js';
 import { refundTotals } from '../../src/operation/refund.js';

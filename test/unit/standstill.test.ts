@@ -1,7 +1,8 @@
 /** An order that nothing can be done for now costs no more looks than one that waits, and says what it waits for. */
 import { describe, expect, test } from '@jest/globals';
 import { nextStatus } from '../../src/operation/next-status.js';
-import { ALL_SEEN, nextStep } from '../../src/operation/next-step.js';
+import { nextStep } from '../../src/operation/next-step.js';
+import { ALL_SEEN } from '../../src/operation/observation.js';
 import type { Facts, Operation } from '../../src/operation/operation.js';
 import { nextLook } from '../../src/operation/schedule.js';
 import { beginPass, isChanged, withObservation, withStatus, type Pass } from '../../src/reconciler/pass.js';

@@ -1,10 +1,10 @@
 /** The stored record as the public JSON; pure. */
-import { withTask } from '../../operation/absorb.js';
+import { withTask } from '../../operation/absorb-journal.js';
 import { refundable } from '../../operation/change.js';
 import { isCurrent } from '../../operation/budget.js';
 import { availabilities, closedOf } from '../../operation/command.js';
 import { decisionsOf } from '../../operation/decisions.js';
-import { wantedCapture } from '../../operation/next-step.js';
+import { wantedCapture } from '../../operation/terms.js';
 import { UNREADABLE_FACTS, type Operation, type Policy } from '../../operation/operation.js';
 import { allRefunds, refundTotals } from '../../operation/refund.js';
 import type { StepName } from '../../operation/attempt.js';

@@ -1,7 +1,7 @@
 /** Writing wishes: read, decide, write under the version that was read; a lost race starts anew. */
 import { Inject, Injectable } from '@nestjs/common';
 import type { Clock } from '../../clock.js';
-import { withTask } from '../../operation/absorb.js';
+import { withTask } from '../../operation/absorb-journal.js';
 import { refused, sameSpec, type Asking, type Change, type Refused } from '../../operation/change.js';
 import { INITIAL_STATUS, nextStatus } from '../../operation/next-status.js';
 import { NO_FACTS, readable, type Operation, type Policy, type Wish } from '../../operation/operation.js';

@@ -1,5 +1,6 @@
 /** What happens from an accepted cancellation to its end, as a reader of the record and of its journal would tell it. */
-import { ALL_SEEN, nextStep } from '../../../src/operation/next-step.js';
+import { nextStep } from '../../../src/operation/next-step.js';
+import { ALL_SEEN } from '../../../src/operation/observation.js';
 import { askFor, doOutside } from '../modelled-history.js';
 import { isUndecided } from '../modelled-world.js';
 import { GOOD_CHANCE, type Chance, type ModelledLoop } from '../modelled-loop.js';

@@ -1,6 +1,6 @@
 /** One order, several workers, callers, the provider and time, in any order that a scheduler gives them turns. */
 import fc from 'fast-check';
-import { withTask } from '../../../src/operation/absorb.js';
+import { withTask } from '../../../src/operation/absorb-journal.js';
 import { nextStatus } from '../../../src/operation/next-status.js';
 import type { Policy } from '../../../src/operation/operation.js';
 import { reconcile } from '../../../src/reconciler/reconcile.js';

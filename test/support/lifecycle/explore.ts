@@ -4,7 +4,8 @@
  * functions of the core did here.
  */
 import type { Finalizer, Phase } from '../../../src/operation/operation.js';
-import { ALL_SEEN, nextStep } from '../../../src/operation/next-step.js';
+import { nextStep } from '../../../src/operation/next-step.js';
+import { ALL_SEEN } from '../../../src/operation/observation.js';
 import type { Reason } from '../../../src/operation/reason.js';
 import { askFor, begin, doOutside, HOUR, type Ask, type Outside, type Start } from '../modelled-history.js';
 import { GOOD_CHANCE, type Chance, type ModelledLoop } from '../modelled-loop.js';

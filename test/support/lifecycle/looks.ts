@@ -1,7 +1,8 @@
 /** When a record is looked at again, as the schedule answers for one record of each kind. */
 import type { Failure } from '../../../src/operation/failure.js';
 import { nextStatus } from '../../../src/operation/next-status.js';
-import { ALL_SEEN, nextStep } from '../../../src/operation/next-step.js';
+import { nextStep } from '../../../src/operation/next-step.js';
+import { ALL_SEEN } from '../../../src/operation/observation.js';
 import type { Operation, Status } from '../../../src/operation/operation.js';
 import { nextLook } from '../../../src/operation/schedule.js';
 import { NOW, POLICY } from '../operations.js';

@@ -1,5 +1,6 @@
 /** The tables and drawings of docs/lifecycle.md, as the functions of the core answer. */
-import { ALL_SEEN, nextStep } from '../../../src/operation/next-step.js';
+import { nextStep } from '../../../src/operation/next-step.js';
+import { ALL_SEEN } from '../../../src/operation/observation.js';
 import { nextStatus } from '../../../src/operation/next-status.js';
 import { INVENTORY_STATES, PAYMENT_STATES } from '../../../src/operation/observation.js';
 import { PHASES, type Phase } from '../../../src/operation/operation.js';
