@@ -1,6 +1,6 @@
 /** What a person can ask for, when it is possible, and what it makes of the wish. Pure and total. */
 import { givenUp, type Asking as ChangeAsking } from './change.js';
-import { recordOutcome, whyNothingToRecord } from './command-outcome.js';
+import { recordOutcome, whyNothingToRecord } from './command-record-outcome.js';
 import { retryRefund, tried, whyNoRetry } from './command-retry.js';
 import {
   COMMAND_NAMES,

@@ -20,7 +20,7 @@ import type { OperationStore } from '../store/operation-store.js';
 import type { Actor, EventDraft, JournalAttempt } from '../store/record.js';
 import type { Bell } from './bell.js';
 import type { CommandAnswer, Commands, Person } from './commands.js';
-import { transitions } from './events.js';
+import { SYSTEM, transitions } from './events.js';
 import { lookAt, whyNotAdoptable, type Eyes, type Looked } from './look.js';
 
 /** Long enough to read the evidence, too short to come back to it after lunch. */
@@ -32,8 +32,6 @@ const MOST_TRIES = 10;
 /** What became of it is usually seen within one pass; whoever asks again later is told then. */
 const PATIENCE_MS = 3_000;
 const POLL_MS = 50;
-
-const SYSTEM: Actor = { kind: 'system', name: 'reconciler' };
 
 export interface DeskOptions {
   /** Minor units by currency that one person may move alone; a currency that is not named has no limit. */

@@ -6,7 +6,7 @@ import type { Condition, Operation, Status } from '../operation/operation.js';
 import { REASONS } from '../operation/reason.js';
 import type { Actor, EventDraft } from '../store/record.js';
 
-const SYSTEM: Actor = { kind: 'system', name: 'reconciler' };
+export const SYSTEM: Actor = { kind: 'system', name: 'reconciler' };
 
 /** A try was answered: by whom it was sent is in the attempt. */
 export function answered(attempt: Attempt, outcome: Outcome): EventDraft {

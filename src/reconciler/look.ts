@@ -3,10 +3,9 @@ import { paymentFailure } from '../operation/absorb.js';
 import type { Look } from '../operation/evidence.js';
 import { mismatchOf } from '../operation/mismatch.js';
 import type { Seen } from '../operation/observation.js';
-import type { Observation } from '../operation/observation.js';
-import { readable, type Operation } from '../operation/operation.js';
+import { readable } from '../operation/operation.js';
 import type { JournalAttempt, OperationRecord } from '../store/record.js';
-import { observe } from './observe.js';
+import { observe, seenIn } from './observe.js';
 import { beginPass, decide, withObservation } from './pass.js';
 import type { LoopDependencies } from './ports.js';
 
@@ -32,7 +31,7 @@ export async function lookAt(
   const observation = await observe(begun, eyes, true);
   const now = eyes.clock.now();
   const after = withObservation(begun, observation, now);
-  const sides = sidesOf(begun.operation, observation);
+  const sides = seenIn(begun.operation, observation);
   const { pass, decision } = decide(after, sides, now, eyes.policy);
   return {
     recorded,
@@ -43,11 +42,6 @@ export async function lookAt(
     decision,
   };
 }
-
-const sidesOf = (operation: Operation, observation: Observation): Seen => ({
-  payment: paymentFailure(operation, observation) === null,
-  inventory: observation.inventory.kind !== 'unknown',
-});
 
 /** Why the payment that an order is about to adopt cannot be its own, or null; read by the rules of a pass. */
 export async function whyNotAdoptable(

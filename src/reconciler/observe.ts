@@ -1,7 +1,14 @@
 /** One look at the world: payment and inventory at the same time. Never throws; causes no effect. */
+import { paymentFailure } from '../operation/absorb.js';
 import type { Inventory } from '../inventory/port.js';
 import { NOT_FOUND, type Failure } from '../operation/failure.js';
-import type { Observation, PaymentReading, Reading, ReservationReading } from '../operation/observation.js';
+import type {
+  Observation,
+  PaymentReading,
+  Reading,
+  ReservationReading,
+  Seen,
+} from '../operation/observation.js';
 import { lostCreates, type Attempt } from '../operation/attempt.js';
 import type { Journaled, Operation } from '../operation/operation.js';
 import type { PaymentProvider } from '../payment/port.js';
@@ -28,6 +35,12 @@ export async function observe(
   ]);
   return { payment, inventory, at: eyes.clock.now().toISOString() };
 }
+
+/** Which sides could be read. `operation`: as it was before the look. */
+export const seenIn = (operation: Operation, observation: Observation): Seen => ({
+  payment: paymentFailure(operation, observation) === null,
+  inventory: observation.inventory.kind !== 'unknown',
+});
 
 const ACCOUNT_MISSING: Failure = {
   class: 'prerequisite',

@@ -9,6 +9,7 @@ import type {
   RecordedSide,
 } from '../findings/finding.js';
 import type { SweepClaim } from '../findings/rounds.js';
+import { cursorOf } from './cursor.js';
 import type { Database } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toRecord } from './mapping.js';
@@ -75,6 +76,8 @@ export const toDraftInput = (draft: Draft): Record<string, unknown> => ({
 });
 
 /** Every operation that has one of the payments, was told to adopt it, or is named by one: an index each. */
+const CURSOR = cursorOf('f');
+
 const MATCHING = {
   name: 'matching',
   text: `
@@ -242,7 +245,7 @@ export class FindingStore {
 
   /** Newest first. A cursor that was not given out by us is refused by `null`. */
   async list(filter: FindingFilter): Promise<{ items: Finding[]; next_cursor: string | null } | null> {
-    const before = filter.cursor === undefined ? null : readCursor(filter.cursor);
+    const before = filter.cursor === undefined ? null : CURSOR.read(filter.cursor);
     if (filter.cursor !== undefined && before === null) return null;
     const rows = await this.#database.query<FindingRow>(LIST, [
       filter.kind ?? null,
@@ -255,7 +258,7 @@ export class FindingStore {
     const last = page.at(-1);
     return {
       items: page.map(toFinding),
-      next_cursor: rows.length > filter.limit && last !== undefined ? writeCursor(last.finding_id) : null,
+      next_cursor: rows.length > filter.limit && last !== undefined ? CURSOR.write(last.finding_id) : null,
     };
   }
 }
@@ -274,10 +277,3 @@ const toFinding = (row: FindingRow): Finding => ({
   last_seen_at: row.last_seen_at.toISOString(),
   resolved_at: row.resolved_at?.toISOString() ?? null,
 });
-
-const writeCursor = (id: string): string => Buffer.from(`f:${id}`).toString('base64url');
-
-function readCursor(cursor: string): string | null {
-  const match = /^f:([0-9]{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8'));
-  return match?.[1] ?? null;
-}

@@ -1,6 +1,7 @@
 /** The API's side of the record: reads, creates, and changes of the wish. Each write is one statement. */
 import { Brackets, In } from 'typeorm';
 import { Coalescer } from './coalescer.js';
+import { cursorOf } from './cursor.js';
 import { isAway, type Database, type Patience } from './database.js';
 import { type OperationAttemptRow, type OperationEventRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toEvent, toRecord } from './mapping.js';
@@ -19,6 +20,8 @@ import type {
 import { readStatus, storedFacts, storedStatus } from './stored.js';
 
 /** Due at once: each row is inserted together with its first event, so that neither exists alone. */
+const CURSOR = cursorOf('o');
+
 const CREATE = {
   name: 'create',
   text: `
@@ -158,7 +161,7 @@ export class PostgresOperationStore implements OperationStore {
   }
 
   async list(filter: ListFilter): Promise<{ items: OperationRecord[]; next_cursor: string | null } | null> {
-    const before = filter.cursor === undefined ? null : readCursor(filter.cursor);
+    const before = filter.cursor === undefined ? null : CURSOR.read(filter.cursor);
     if (filter.cursor !== undefined && before === null) return null;
     const repository = await this.#database.repository(OrderOperationRow);
     const query = repository
@@ -189,7 +192,7 @@ export class PostgresOperationStore implements OperationStore {
     const last = page.at(-1);
     return {
       items: page.map(toRecord),
-      next_cursor: rows.length > filter.limit && last !== undefined ? writeCursor(last.id) : null,
+      next_cursor: rows.length > filter.limit && last !== undefined ? CURSOR.write(last.id) : null,
     };
   }
 
@@ -239,11 +242,3 @@ const newRecord = (
   task: null,
   next_attempt_at: next_attempt_at.toISOString(),
 });
-
-/** A cursor is the id of the last row, as opaque text. */
-const writeCursor = (id: string): string => Buffer.from(`o:${id}`).toString('base64url');
-
-function readCursor(cursor: string): string | null {
-  const match = /^o:([0-9]{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString('utf8'));
-  return match?.[1] ?? null;
-}

@@ -8,7 +8,6 @@ import { REASONS, type Reason } from '../../../src/operation/reason.js';
 import type { Decision } from '../../../src/operation/step.js';
 import { NOW, POLICY } from '../operations.js';
 import type { Lifecycle, Transition } from './explore.js';
-import { MOVED_ON_BY } from './reasons.js';
 import { inState, TROUBLED, type GoalName } from './representatives.js';
 
 /** Columns as wide as their widest cell, as the formatter leaves them. */
@@ -145,12 +144,11 @@ export function reasonTable(lifecycle: Lifecycle): string {
       ...[...(place?.finalizers ?? [])].sort().map((name) => `finalizer ${code(name)}`),
     ];
     return [
-      code(reason),
+      `[${code(reason)}](failures.md#reason-${reason})`,
       REASONS[reason].meaning,
       anywhere ? 'any phase' : shown.join(', ') || '–',
       anywhere || place?.attention === true ? 'yes' : '',
-      MOVED_ON_BY[reason],
     ];
   });
-  return table(['reason', 'meaning', 'shown in', 'person', 'moved on by'], rows);
+  return table(['reason', 'meaning', 'shown in', 'person'], rows);
 }
