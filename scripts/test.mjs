@@ -1,7 +1,8 @@
 // npm test: all tests, on a Postgres and a Redis of their own that are thrown away afterwards. Arguments go to Jest.
 //
 // NO_BUILD=1 leaves the build out, for the short rounds of tests that do not start the built program.
-// ALLOW_NO_REDIS=1 accepts that no Redis can be had; without it that is a failure, since tests would be left out.
+// ALLOW_NO_REDIS=1 accepts that no Redis can be had, ALLOW_NO_PROMTOOL=1 no promtool; without them that is a failure, since
+// tests would be left out.
 import './node-version.mjs';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,12 +13,13 @@ import { findServices } from './services.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const say = (line) => console.log(line);
-let counts = { passed: 0, failed: 0 };
+let counts = { passed: 0, failed: 0, skipped: 0 };
 
 process.on('exit', (code) => {
   // A run that failed without a failed test (it could not begin, or had no tests) must not read like a success.
   if (code !== 0 && counts.failed === 0) counts.failed = 1;
-  console.log(`${counts.passed} passed, ${counts.failed} failed`);
+  const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
+  console.log(`${counts.passed} passed, ${counts.failed} failed${skipped}`);
 });
 
 await runCommand('npm test', async (lifetime) => {
