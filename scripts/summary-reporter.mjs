@@ -6,6 +6,9 @@ export default class SummaryReporter {
     const passed = results.numPassedTests;
     // A file that could not be run at all has no tests to count, but is no less of a failure.
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
-    writeFileSync(process.env.SUMMARY_FILE, JSON.stringify({ passed, failed, skipped: results.numPendingTests }));
+    writeFileSync(
+      process.env.SUMMARY_FILE,
+      JSON.stringify({ passed, failed, skipped: results.numPendingTests }),
+    );
   }
 }
