@@ -105,7 +105,8 @@ export class RefundBrake {
 
 /** For the person who reads it: what happens by itself, and what they can do. */
 function whatNow(met: 'count' | 'amount' | 'turn' | null, never: boolean): string {
-  if (never) return 'This refund is never within it: a person has to decide, and to raise the limit for it.';
+  if (never)
+    return 'This refund is never within it: a person lets it pass by the command retry, or raises the limit.';
   const turn = met === 'turn' ? 'Others have waited longer, and go first. ' : '';
-  return `${turn}This refund goes on by itself when the hour has room again, or when the limit is raised.`;
+  return `${turn}This refund goes on by itself when the hour has room again; the command retry lets it pass at once.`;
 }

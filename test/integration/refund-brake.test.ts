@@ -150,7 +150,7 @@ test('a refund above the hour’s amount waits for a person, and goes when the l
   await allAtOnce([worker({ amounts: { EUR: 5_000 } })]);
   const { attention } = (await shop.get('large')).status;
   expect(attention).toMatchObject({ reason: 'RefundBrake' });
-  expect(attention?.message).toContain('a person has to decide');
+  expect(attention?.message).toContain('by the command retry, or raises the limit');
   shop.clock.move(HOUR);
   await allAtOnce([worker({ amounts: { EUR: 6_000 } })]);
   expect(await shop.get('large')).toMatchObject({ status: { attention: null } });
