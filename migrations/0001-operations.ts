@@ -1,5 +1,5 @@
 /** The record, its journal and its timeline. Forward only. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 CREATE TABLE order_operations (
@@ -119,12 +119,6 @@ COMMENT ON TABLE operation_events IS 'Append-only timeline of an operation: what
 CREATE INDEX operation_events_of_operation ON operation_events (operation, sequence);
 `;
 
-export class Operations1700000000001 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class Operations1700000000001 extends ForwardOnly {
+  protected readonly sql = UP;
 }

@@ -1,5 +1,5 @@
 /** The inbox of verified webhooks. Forward only. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 CREATE TABLE provider_events (
@@ -42,12 +42,6 @@ CREATE INDEX order_operations_payment_to_adopt ON order_operations (account, (sp
   WHERE spec->'payment'->>'reference' IS NOT NULL;
 `;
 
-export class ProviderEvents1700000000002 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class ProviderEvents1700000000002 extends ForwardOnly {
+  protected readonly sql = UP;
 }

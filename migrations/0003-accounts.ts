@@ -1,5 +1,5 @@
 /** What is known of each provider account, shared by all processes: who it is, how it is, how fast it may be used. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 CREATE TABLE provider_accounts (
@@ -39,12 +39,6 @@ DROP INDEX order_operations_due;
 CREATE INDEX order_operations_due ON order_operations (account, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
 `;
 
-export class Accounts1700000000003 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class Accounts1700000000003 extends ForwardOnly {
+  protected readonly sql = UP;
 }

@@ -1,5 +1,5 @@
 /** The moment at which time alone changes what is to be done, so that the nearest is served first when turns are scarce. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 ALTER TABLE order_operations ADD COLUMN deadline_at timestamptz;
@@ -8,12 +8,6 @@ CREATE INDEX order_operations_deadline ON order_operations (account, deadline_at
   WHERE deadline_at IS NOT NULL AND next_attempt_at IS NOT NULL;
 `;
 
-export class Deadlines1700000000004 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class Deadlines1700000000004 extends ForwardOnly {
+  protected readonly sql = UP;
 }

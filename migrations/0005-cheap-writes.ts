@@ -2,7 +2,7 @@
  * What makes each write of a pass cheaper: see docs/decisions/0014. Rebuilds two primary keys under an exclusive lock, so
  * with large tables all processes are stopped meanwhile.
  */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 -- A row is rewritten at every moment of a pass. Compressing its documents anew each time costs more than their room,
@@ -27,12 +27,6 @@ DROP INDEX order_operations_open;
 CREATE INDEX order_operations_open ON order_operations (id) WHERE settled_at IS NULL;
 `;
 
-export class CheapWrites1700000000005 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class CheapWrites1700000000005 extends ForwardOnly {
+  protected readonly sql = UP;
 }

@@ -1,5 +1,5 @@
 /** The brake on automatic money-out: which refunds each account was given leave to send within the last hour. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 CREATE TABLE money_out (
@@ -69,12 +69,6 @@ END $$;
 COMMENT ON FUNCTION admit_refund IS 'Leave to send a refund, at most so many and so much in any hour of an account; decided one at a time';
 `;
 
-export class MoneyOutBrake1700000000006 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class MoneyOutBrake1700000000006 extends ForwardOnly {
+  protected readonly sql = UP;
 }

@@ -1,17 +1,11 @@
 /** Passes that break off are counted, so that a record that this version cannot work on is seen. Forward only. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 ALTER TABLE order_operations ADD COLUMN broken integer NOT NULL DEFAULT 0;
 COMMENT ON COLUMN order_operations.broken IS 'Passes in a row that broke off; 0 again by one that came to its end';
 `;
 
-export class BrokenPasses1700000000007 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class BrokenPasses1700000000007 extends ForwardOnly {
+  protected readonly sql = UP;
 }

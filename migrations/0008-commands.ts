@@ -1,5 +1,5 @@
 /** Commands of people: what they saw, what they decided, what became of it. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 ALTER TABLE order_operations ADD COLUMN decisions jsonb;
@@ -54,12 +54,6 @@ COMMENT ON COLUMN commands.outcome IS 'What was observed afterwards';
 CREATE INDEX commands_of_operation ON commands (operation);
 `;
 
-export class Commands1700000000008 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class Commands1700000000008 extends ForwardOnly {
+  protected readonly sql = UP;
 }

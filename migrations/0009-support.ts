@@ -1,5 +1,5 @@
 /** What support needs around an order: all writes of an account stopped by a person, and who looks after what needs one. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 ALTER TABLE provider_accounts ADD COLUMN paused jsonb;
@@ -65,12 +65,6 @@ COMMENT ON COLUMN operation_triage.snoozed_as IS 'What needed a person when it w
 CREATE INDEX operation_triage_assignee ON operation_triage (assignee) WHERE assignee IS NOT NULL;
 `;
 
-export class Support1700000000009 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class Support1700000000009 extends ForwardOnly {
+  protected readonly sql = UP;
 }

@@ -1,5 +1,5 @@
 /** The two-sided sweep: how far each account's payments are listed, and what did not fit together. Forward only. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 CREATE TABLE orphan_sweeps (
@@ -96,12 +96,6 @@ COMMENT ON COLUMN finding_attempts.outcome IS 'Null while no answer is recorded'
 CREATE INDEX finding_attempts_of_finding ON finding_attempts (finding_id, attempt_id);
 `;
 
-export class Findings1700000000010 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class Findings1700000000010 extends ForwardOnly {
+  protected readonly sql = UP;
 }

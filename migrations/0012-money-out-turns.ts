@@ -1,5 +1,5 @@
 /** The brake on automatic money-out: whose turn it is, what a refund sent again takes, and no refund without leave. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 CREATE TABLE money_waiting (
@@ -116,12 +116,6 @@ CREATE TRIGGER refund_has_leave BEFORE INSERT ON operation_attempts
 COMMENT ON TRIGGER refund_has_leave ON operation_attempts IS 'No intent of a refund without leave of the money-out brake, whoever records it';
 `;
 
-export class MoneyOutTurns1700000000012 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class MoneyOutTurns1700000000012 extends ForwardOnly {
+  protected readonly sql = UP;
 }

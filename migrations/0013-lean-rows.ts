@@ -1,5 +1,5 @@
 /** What each rewriting of a row need not carry: see docs/decisions/0022. Processes of former versions are stopped before. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 -- Workers of former versions, which would take what is left out for something else, fail on this name instead.
@@ -13,12 +13,6 @@ COMMENT ON COLUMN order_operations.status IS
   'Derived from wish and facts by one pure function wherever either is written; usual members are left out';
 `;
 
-export class LeanRows1700000000013 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class LeanRows1700000000013 extends ForwardOnly {
+  protected readonly sql = UP;
 }
