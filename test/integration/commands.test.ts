@@ -130,7 +130,9 @@ describe('what every command has in common', () => {
     expect((await eventsOf('twice')).filter(({ type }) => type === 'command_observed')).toHaveLength(1);
     // Two previews of the same thing are not two effects either.
     expect(failed).toMatch(/^re_/);
-    expect(await desk.whyNot('twice', 'retry_refund', { refund_id: 'r1' })).toBeTruthy();
+    expect(await desk.whyNot('twice', 'retry_refund', { refund_id: 'r1' })).toBe(
+      'No refund of this order has failed or was canceled at the provider.',
+    );
   });
 });
 
