@@ -36,11 +36,12 @@ export default tseslint.config(
       // `== null` asks for both kinds of nothing at once.
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'no-console': 'error',
+      'no-duplicate-imports': 'error',
     },
   },
   {
     // Nest reads constructor parameter types at run time, so a type-only import would break injection.
-    files: ['src/api/**/*.ts', 'src/app.module.ts'],
+    files: ['src/api/**/*.ts'],
     rules: { '@typescript-eslint/consistent-type-imports': 'off' },
   },
   {

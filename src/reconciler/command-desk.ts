@@ -2,11 +2,10 @@
  * Carries out what people decide. A command is a wish: it is written together with the record of who decided it, and the
  * loop does the rest with its own steps and keys. A crash leaves a preview, or a command that is carried out.
  */
-import { withTask } from '../operation/absorb-journal.js';
+import { withTask, openPayment } from '../operation/absorb-journal.js';
 import { chooseKey } from '../operation/attempt.js';
 import { firstOrdinal } from '../operation/decisions.js';
 import { type Asking, type Command } from '../operation/command-rule.js';
-import { openPayment } from '../operation/absorb-journal.js';
 import { amountMoved, carryOut, needsLead, type Commanded } from '../operation/command.js';
 import { boundOf, changesBetween, evidenceOf, outcomeOf } from '../operation/evidence.js';
 import { formatMoney } from '../operation/money.js';

@@ -4,7 +4,7 @@ import { absorbObservation, absorbOutcome } from '../operation/absorb.js';
 import { absorbJournal } from '../operation/absorb-journal.js';
 import { takenPayment } from '../operation/absorb-payment.js';
 import { resolutionOf } from '../operation/effect-seen.js';
-import type { Known } from '../operation/operation.js';
+import type { Known, Facts, Operation, Pause, Policy, Status } from '../operation/operation.js';
 import { refutedBy } from '../operation/decisions.js';
 import { withoutDrift } from '../operation/drift.js';
 import {
@@ -17,9 +17,7 @@ import {
 } from '../operation/attempt.js';
 import { nextStatus } from '../operation/next-status.js';
 import { nextStep } from '../operation/next-step.js';
-import type { Seen } from '../operation/observation.js';
-import type { Facts, Operation, Pause, Policy, Status } from '../operation/operation.js';
-import type { Observation } from '../operation/observation.js';
+import type { Seen, Observation } from '../operation/observation.js';
 import type { Decision, Step } from '../operation/step.js';
 import type { Claim, Entry } from '../store/pass-store.js';
 import type { EventDraft } from '../store/record.js';

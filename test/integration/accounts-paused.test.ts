@@ -1,7 +1,6 @@
 /** All writes of one account stopped by a person: nothing is sent, nothing is lost, and it goes on little by little. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AccountOut } from '../../src/api/schemas/accounts.js';
-import { AccountList } from '../../src/api/schemas/accounts.js';
+import { AccountList, type AccountOut } from '../../src/api/schemas/accounts.js';
 import { reconcile } from '../../src/reconciler/reconcile.js';
 import { AccountStore } from '../../src/store/account-store.js';
 import { collectStatistics } from '../../src/store/statistics.js';

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { PlanOut } from '../../src/api/schemas/journal.js';
-import { AttemptList, EventList } from '../../src/api/schemas/journal.js';
+import { PlanOut, AttemptList, EventList } from '../../src/api/schemas/journal.js';
 import { OperationList } from '../../src/api/schemas/operation.js';
 import type { Plan } from '../../src/reconciler/plan.js';
 import { anApi, keyed, operation, pathOf, refusal, type TestApi } from '../support/api.js';

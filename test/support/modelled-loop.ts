@@ -17,9 +17,8 @@ import type { Asking, Change } from '../../src/operation/change.js';
 import type { Failure } from '../../src/operation/failure.js';
 import { INITIAL_STATUS, nextStatus } from '../../src/operation/next-status.js';
 import { nextStep } from '../../src/operation/next-step.js';
-import { ALL_SEEN, type Seen } from '../../src/operation/observation.js';
+import { ALL_SEEN, type Seen, type Observation, type Reading } from '../../src/operation/observation.js';
 import { NO_FACTS, type Operation, type Policy, type Wish } from '../../src/operation/operation.js';
-import type { Observation, Reading } from '../../src/operation/observation.js';
 import { nextLook } from '../../src/operation/schedule.js';
 import type { Decision, Step } from '../../src/operation/step.js';
 import {

@@ -3,11 +3,10 @@ import { absorbObservation, absorbOutcome, paymentFailure } from '../../src/oper
 import { absorbJournal, withTask } from '../../src/operation/absorb-journal.js';
 import { takenPayment } from '../../src/operation/absorb-payment.js';
 import { effectSeen, resolutionOf } from '../../src/operation/effect-seen.js';
-import type { Known } from '../../src/operation/operation.js';
 import type { Attempt, Outcome, Resolution } from '../../src/operation/attempt.js';
 import type { Failure, FailureClass } from '../../src/operation/failure.js';
 import type { Observation, PaymentReading, RefundReading } from '../../src/operation/observation.js';
-import type { Operation } from '../../src/operation/operation.js';
+import type { Known, Operation } from '../../src/operation/operation.js';
 import type { Step } from '../../src/operation/step.js';
 import {
   anAttempt,
@@ -627,6 +626,16 @@ describe('the journal', () => {
     expect(absorbJournal(anOperation({ provider_reference: 'pi_7' }), [late]).provider_reference).toBe(
       'pi_7',
     );
+  });
+
+  test('tells of a confirmation that was answered too late for its own pass', () => {
+    const answeredBy = (outcome: Attempt['outcome']): number =>
+      absorbJournal(waiting(), [attempt(confirm(), { outcome, completed_at: AT })]).facts.payment
+        .answered_confirmation;
+    expect((['done', 'pending', 'declined'] as const).map(answeredBy)).toEqual([1, 1, 1]);
+    expect(([null, 'unknown', 'not_sent'] as const).map(answeredBy)).toEqual([0, 0, 0]);
+    const ofAnother = attempt({ ...confirm(), target: 'pi_7/3' }, { outcome: 'declined', completed_at: AT });
+    expect(absorbJournal(waiting(), [ofAnother]).facts.payment.answered_confirmation).toBe(0);
   });
 
   test('does not bring back a payment of ours that another order has', () => {

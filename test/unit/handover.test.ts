@@ -17,8 +17,8 @@ import {
   cancelled,
   NOW,
   POLICY,
+  type OperationPatch,
 } from '../support/operations.js';
-import type { OperationPatch } from '../support/operations.js';
 
 const AT = NOW.toISOString();
 const PAYMENT = {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { nextStep } from '../../src/operation/next-step.js';
-import { ALL_SEEN, type Seen } from '../../src/operation/observation.js';
+import { ALL_SEEN, type Seen, type PaymentState } from '../../src/operation/observation.js';
 import { wantedCapture } from '../../src/operation/terms.js';
 import type { Facts, Operation, RefundFact } from '../../src/operation/operation.js';
-import type { PaymentState } from '../../src/operation/observation.js';
 import type { Decision, Step } from '../../src/operation/step.js';
 import {
   anOperation,

@@ -1,8 +1,7 @@
 /** The tables and drawings of docs/lifecycle.md, as the functions of the core answer. */
 import { nextStep } from '../../../src/operation/next-step.js';
-import { ALL_SEEN } from '../../../src/operation/observation.js';
+import { ALL_SEEN, INVENTORY_STATES, PAYMENT_STATES } from '../../../src/operation/observation.js';
 import { nextStatus } from '../../../src/operation/next-status.js';
-import { INVENTORY_STATES, PAYMENT_STATES } from '../../../src/operation/observation.js';
 import { PHASES, type Phase } from '../../../src/operation/operation.js';
 import { REASONS, type Reason } from '../../../src/operation/reason.js';
 import type { Decision } from '../../../src/operation/step.js';
