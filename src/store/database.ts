@@ -31,10 +31,11 @@ export interface Prepared {
   readonly text: string;
 }
 
-/** Postgres could not be reached or did not answer in time; nothing is known to have been written. */
+/** Postgres could not be reached, did not answer in time or has no room; nothing is known to have been written. */
 export class StoreUnavailable extends Error {
   constructor(cause: unknown) {
-    super('the database is not available', { cause });
+    const { code, message } = described(cause);
+    super(`the database is not available: ${message || code}`, { cause });
     this.name = 'StoreUnavailable';
   }
 }
