@@ -103,8 +103,8 @@ export type KeyChoice =
   | { readonly kind: 'wait'; readonly ms: number };
 
 /**
- * A refund whose answer was an error of the provider may show in its list a little later, and nothing but that list
- * stands between a second key and a second refund. All other effects act on a payment that allows them once.
+ * A refund whose answer was an error of the provider may show a little later, and nothing but the list of refunds and the
+ * sum on the charge stands between a second key and a second refund. All other effects act on a payment that allows them once.
  */
 const REFUND_DOUBT_MS = 10_000;
 

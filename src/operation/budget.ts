@@ -27,12 +27,15 @@ export function spend(operation: Operation, budget: Budget, failure: Failure, on
   if (isReading(on)) {
     return { ...current, reads: current.reads + cost, streak };
   }
-  const { used, rejections } = current.step === on ? current : { used: 0, rejections: 0 };
+  const { refusal: before, ...others } = current;
+  const same = current.step === on;
+  const refusal = failure.class === 'rejected' ? failure : same ? before : undefined;
   return {
-    ...current,
+    ...others,
     step: on,
-    used: used + cost,
-    rejections: rejections + (failure.class === 'rejected' ? 1 : 0),
+    used: (same ? current.used : 0) + cost,
+    rejections: (same ? current.rejections : 0) + (failure.class === 'rejected' ? 1 : 0),
+    ...(refusal !== undefined && { refusal }),
     streak,
   };
 }

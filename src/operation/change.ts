@@ -1,4 +1,5 @@
 /** What a caller's request does to the wish. Pure: the record as it was read, the request, the time → the outcome. */
+import { isCurrent } from './budget.js';
 import { goalOf, type Goal } from './goal.js';
 import { sameJson } from './json.js';
 import { formatMoney } from './money.js';
@@ -250,22 +251,24 @@ export function tryPaymentAgain(
 const ASKABLE: ReadonlySet<PaymentState> = new Set(['none', 'created', 'failed', 'awaiting_customer']);
 
 /** The provider refused to take the method at all (unknown to it, used up), so no try is under way and none was made. */
-function isRefusedAsItStands({ facts, wish }: Operation): boolean {
-  const { failure, unresolved, payment } = facts;
+function isRefusedAsItStands(operation: Operation): boolean {
+  const { facts, wish } = operation;
+  const { budget, unresolved, payment } = facts;
   return (
     unresolved === null &&
-    failure?.class === 'rejected' &&
+    budget.rejections > 0 &&
+    isCurrent(operation, budget) &&
     ASKABLE.has(payment.state) &&
     wish.spec.payment.reference === null &&
-    (failure.step === 'create_payment' ||
-      (failure.step === 'confirm_payment' && wish.confirmation > payment.answered_confirmation))
+    (budget.step === 'create_payment' ||
+      (budget.step === 'confirm_payment' && wish.confirmation > payment.answered_confirmation))
   );
 }
 
 /** The wish that could not be carried out, with another method: it was not confirmed, so it is not another try. */
 function correctMethod({ wish, facts }: Operation, method: string | undefined): Change {
   if (method === undefined || method === wish.spec.payment.payment_method) {
-    const why = facts.failure?.message ?? '';
+    const why = facts.budget.refusal?.message ?? facts.failure?.message ?? '';
     return refused('command_not_available', `The provider refuses this method, another is needed: ${why}`);
   }
   return {

@@ -112,16 +112,18 @@ function permitted(operation: Operation, missing: Decision & { kind: 'step' }, p
     return person(failure.code === 'goods_gone' ? 'GoodsGone' : 'UnknownProviderStatus', failure.message);
   }
   // What another step used up does not hold back this one: an order that cannot be paid can still be given up.
-  const { used, rejections } =
-    budget.step === null || budget.step === missing.step.name ? budget : { used: 0, rejections: 0 };
+  const { used, rejections, refusal } =
+    budget.step === null || budget.step === missing.step.name
+      ? budget
+      : { ...budget, used: 0, rejections: 0 };
   if (rejections >= 2)
-    return person('ProviderRejected', failure?.message ?? 'The request was refused twice.');
+    return person('ProviderRejected', (refusal ?? failure)?.message ?? 'The request was refused twice.');
   if (Math.max(used, budget.reads) >= policy.retry_limit) {
+    // Not how often by now: it is read on, and failing once more is nothing new to a reader.
     const failed =
       used >= policy.retry_limit
         ? `${missing.step.name} failed ${used} times`
-        : // Not how often by now: it is read on, and failing once more is nothing new to a reader.
-          `Reading failed ${policy.retry_limit} times`;
+        : `Reading failed ${policy.retry_limit} times`;
     return person('RetryBudgetExhausted', failure === null ? failed : `${failed}: ${failure.message}`);
   }
   return missing;

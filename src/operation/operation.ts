@@ -84,6 +84,8 @@ export interface Budget {
   readonly reads: number;
   /** Answers that refuse the request as it stands; the second needs a person. */
   readonly rejections: number;
+  /** The last of them; absent: none. */
+  readonly refusal?: Failure;
   /** All failures, also those that are not the order's fault; sets the backoff. */
   readonly streak: number;
 }

@@ -67,6 +67,39 @@ describe('a refund whose answer is lost (22)', () => {
   });
 });
 
+describe('a refund that took effect and that the list does not show yet', () => {
+  test('is not sent under another key while the charge says that it went', async () => {
+    await paid('lagging');
+    await shop.control.inject({
+      route: 'refunds.create',
+      kind: 'effect_then_500',
+      times: 1,
+      match: { operation_id: 'lagging' },
+    });
+    // Of all orders: only this one is looked at.
+    const { id } = await shop.control.inject({
+      route: 'refunds.list',
+      kind: 'answer',
+      times: null,
+      status: 200,
+      body: { object: 'list', data: [], has_more: false, url: '/v1/refunds' },
+    });
+    await accepted('lagging', 'r1', 2_500);
+    for (let minute = 0; minute < 4; minute += 1) {
+      await shop.pass('lagging');
+      await shop.later(60_000);
+    }
+    expect(await shop.control.ledger('lagging')).toMatchObject({ refunded: 2_500, effects: { refunds: 1 } });
+    await shop.control.removeFault(id);
+    expect((await shop.settle('lagging')).status).toMatchObject({
+      condition: 'Fulfilled',
+      attention: null,
+      refunds: [{ refund_id: 'r1', state: 'succeeded' }],
+    });
+    expect(await shop.control.ledger('lagging')).toMatchObject({ refunded: 2_500, violations: [] });
+  });
+});
+
 describe('odd currencies (25)', () => {
   test.each([
     ['JPY', 4_200, 700, 700],

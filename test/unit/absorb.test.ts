@@ -2,10 +2,17 @@ import { describe, expect, test } from '@jest/globals';
 import { absorbObservation, absorbOutcome, paymentFailure } from '../../src/operation/absorb.js';
 import { absorbJournal, withTask } from '../../src/operation/absorb-journal.js';
 import { takenPayment } from '../../src/operation/absorb-payment.js';
+import { tryPaymentAgain } from '../../src/operation/change.js';
 import { effectSeen, resolutionOf } from '../../src/operation/effect-seen.js';
 import type { Attempt, Outcome, Resolution } from '../../src/operation/attempt.js';
 import type { Failure, FailureClass } from '../../src/operation/failure.js';
-import type { Observation, PaymentReading, RefundReading } from '../../src/operation/observation.js';
+import {
+  ALL_SEEN,
+  type Observation,
+  type PaymentReading,
+  type RefundReading,
+} from '../../src/operation/observation.js';
+import { nextStep } from '../../src/operation/next-step.js';
 import type { Known, Operation } from '../../src/operation/operation.js';
 import type { Step } from '../../src/operation/step.js';
 import {
@@ -15,6 +22,7 @@ import {
   aSpec,
   aWish,
   NOW,
+  POLICY,
   type OperationPatch,
 } from '../support/operations.js';
 
@@ -478,6 +486,23 @@ describe('an answer', () => {
     const kind = cls === 'rejected' ? 'rejected' : 'unknown';
     const { facts } = absorbOutcome(waiting(), confirm(), { kind, failure: failure(cls) }, AT);
     expect(facts.budget).toMatchObject({ generation: 1, used, rejections, streak: 1 });
+  });
+
+  test('that refuses is still told of after a reading failed in between, and another method can be given', () => {
+    const bad: Outcome = { kind: 'rejected', failure: failure('rejected', 'resource_missing') };
+    const refusedOnce = { ...waiting(), ...absorbOutcome(waiting(), confirm(), bad, AT) };
+    const refusedTwice = { ...refusedOnce, ...absorbOutcome(refusedOnce, confirm(), bad, AT) };
+    const blind = { ...refusedTwice, ...absorbObservation(refusedTwice, unread) };
+    const again = { ...blind, ...absorbObservation(blind, sees({ state: 'created' })) };
+    expect(nextStep(again, ALL_SEEN, NOW, { ...POLICY, inventory: false })).toEqual({
+      kind: 'person',
+      reason: 'ProviderRejected',
+      message: 'why',
+    });
+    const asking = { by: 'checkout', now: NOW, policy: POLICY };
+    expect(tryPaymentAgain(again, 'pm_other', asking)).toMatchObject({ kind: 'changed' });
+    const moved = { ...again, ...absorbObservation(again, sees({ state: 'processing' })) };
+    expect(moved.facts.budget).not.toHaveProperty('refusal');
   });
 
   test('spends anew under another wish and for another step', () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { absorbObservation } from '../../src/operation/absorb.js';
 import { forJournal, type Outcome } from '../../src/operation/attempt.js';
+import { spend } from '../../src/operation/budget.js';
 import { tryPaymentAgain, type Asking } from '../../src/operation/change.js';
 import { whyCustomerCannotAct } from '../../src/operation/customer.js';
 import type { Failure } from '../../src/operation/failure.js';
@@ -300,7 +301,8 @@ describe('a method that the provider refused', () => {
   const refused = (step: 'create_payment' | 'confirm_payment', changes: OrderChanges): Operation => {
     const order = own(changes);
     const failure = { class: 'rejected', code: 'resource_missing', message: 'No such method', step } as const;
-    return { ...order, facts: { ...order.facts, failure } };
+    const budget = spend(order, order.facts.budget, failure, step);
+    return { ...order, facts: { ...order.facts, failure, budget } };
   };
   const declined = {
     payment: { ...made, state: 'failed' as const, answered_confirmation: 1 },

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { PaymentReading } from '../../src/operation/observation.js';
 import { NOTHING_ELSE_SEEN, toPaymentReading } from '../../src/payment/stripe/to-observation.js';
-import { customerRefunds, toRefundReading } from '../../src/payment/stripe/to-refund.js';
+import { customerRefunds, toRefundReading, whyIncomplete } from '../../src/payment/stripe/to-refund.js';
 import {
   understand,
   WireCharge,
@@ -539,6 +539,26 @@ describe('the refunds of a payment of 129.00 captured with 65.00', () => {
       customerRefunds(refunds, { authorized: 12900, captured: 6500 }).map((refund) => refund.id),
     ).toEqual(want);
   });
+
+  test.each([
+    { amount_refunded: 2_500, listed: [2_500], captured: 12_900, complete: true },
+    { amount_refunded: 2_500, listed: [], captured: 12_900, complete: false },
+    { amount_refunded: 5_000, listed: [2_500], captured: 12_900, complete: false },
+    // One that failed since may have been taken out of the sum, or not.
+    { amount_refunded: 0, listed: [2_500], captured: 12_900, complete: true },
+    // What was released of the authorization may be counted, with an entry of its own or without.
+    { amount_refunded: 6_400, listed: [], captured: 6_500, complete: true },
+    { amount_refunded: 6_400, listed: [6_400], captured: 6_500, complete: true },
+    { amount_refunded: 8_900, listed: [], captured: 6_500, complete: false },
+    { amount_refunded: undefined, listed: [], captured: 12_900, complete: true },
+  ])(
+    'of which the charge counts $amount_refunded and the list shows $listed: complete $complete',
+    ({ amount_refunded, listed: amounts, captured, complete }) => {
+      const charge = parse(WireCharge, aCharge({ amount: 12_900, amount_refunded }));
+      const refunds = amounts.map((amount) => parse(WireRefund, aRefund({ amount })));
+      expect(whyIncomplete(refunds, charge, captured) === null).toBe(complete);
+    },
+  );
 
   test('captured whole, nothing is left out', () => {
     const refunds = [parse(WireRefund, { ...release, amount: 12900 })];

@@ -11,7 +11,7 @@ import { StripeReader, type Got } from './stripe-reader.js';
 import { capturedAmount, expandedCharge, NOTHING_ELSE_SEEN, toPaymentReading } from './to-observation.js';
 import { toPage } from './to-page.js';
 import { envelopeOf, isSuccess, paymentIn, toOutcome, type SdkAnswer } from './to-outcome.js';
-import { customerRefunds, toRefundReading } from './to-refund.js';
+import { customerRefunds, toRefundReading, whyIncomplete } from './to-refund.js';
 import {
   understand,
   WirePayment,
@@ -227,6 +227,8 @@ export class StripeProvider implements PaymentProvider {
     if (!asked && !mayHaveSome) return { ok: true, value: null };
     const wire = await this.#reader.refunds(payment.id, charge?.id ?? null);
     if (!wire.ok) return wire;
+    const failure = whyIncomplete(wire.value, charge, captured);
+    if (failure !== null) return { ok: false, failure, fault: null };
     const given = customerRefunds(wire.value, { authorized: charge?.amount ?? payment.amount, captured });
     const readings: RefundReading[] = [];
     for (const refund of given) {

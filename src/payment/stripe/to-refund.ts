@@ -1,7 +1,8 @@
 /** Stripe's refunds in our words. Source: API reference, "The Refund object". */
+import type { Failure } from '../../operation/failure.js';
 import type { RefundReading } from '../../operation/observation.js';
 import { fromProviderAmount } from './money.js';
-import { metadataText, notUnderstood, type Understood, type WireRefund } from './wire.js';
+import { metadataText, notUnderstood, type Understood, type WireCharge, type WireRefund } from './wire.js';
 
 /**
  * `currency`: ISO code in capitals, the payment's; a refund is always in it. Null: the refund itself must say.
@@ -48,6 +49,24 @@ function stateOf(refund: WireRefund): Pick<RefundReading, 'state' | 'reason'> {
       // A word that this version does not know counts as money on its way: it is neither sent again nor called done.
       return { state: 'pending', reason: refund.status ?? 'no_status' };
   }
+}
+
+/**
+ * Why this cannot be the whole list, or null: the charge says that more came back. Its sum is the second way of reading
+ * that a refund is not there; it may count what was only released of the authorization, and refunds that failed since.
+ */
+export function whyIncomplete(
+  refunds: readonly WireRefund[],
+  charge: WireCharge | null,
+  captured: number | null,
+): Failure | null {
+  if (charge === null) return null;
+  const released = captured === null ? 0 : Math.max(0, charge.amount - captured);
+  const listed = refunds.reduce((sum, { amount }) => sum + amount, 0);
+  const { amount_refunded: given } = charge;
+  return given === null || given <= listed + released
+    ? null
+    : notUnderstood('refunds_not_listed', `${charge.id} gave back ${given}; its refunds show ${listed}.`);
 }
 
 /** What decides whether a listed refund is no refund: amounts in Stripe's unit. */
