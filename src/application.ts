@@ -38,6 +38,8 @@ import type { Logger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
 import { within } from './within.js';
 
+/** An account that needs longer to say who it is is as good as out; what failed before may have taken the whole timeout. */
+const ACCOUNT_PATIENCE_MS = 5_000;
 /** A plain order takes a create and a confirm; one that is resumed takes a reading as well. */
 const REQUESTS_PER_PASS = 3;
 /** Between tries of a start that waits for Postgres. */
@@ -220,6 +222,7 @@ function loopOf(config: Config, database: Database, metrics: Metrics, logger: Lo
       store: new AccountStore(database),
       providers,
       ceiling: config.PROVIDER_RATE_LIMIT / REQUESTS_PER_PASS,
+      patience_ms: Math.min(config.PROVIDER_TIMEOUT_MS / 2, ACCOUNT_PATIENCE_MS),
       log: logger,
     }),
     brake: brakeOf(config, database),

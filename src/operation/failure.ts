@@ -72,7 +72,7 @@ export const isLasting = (failure: Failure): boolean =>
   LASTING.has(failure.code) || POSTURES[failure.class].then === 'person';
 
 /** The warehouse is away or ill. It has no breaker, so no order may be blamed for it, however long it lasts. */
-const WAREHOUSE_AWAY = /^inventory_(http_5\d\d|timeout|connection_lost)$/;
+const WAREHOUSE_AWAY = /^inventory_(http_5\d\d|timeout|connection_lost|unexpected_body)$/;
 
 /**
  * Whether a failure counts against the operation's own retry budget. Being told to wait for ourselves is none; an id of

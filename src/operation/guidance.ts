@@ -327,6 +327,7 @@ export const FAILURE_CODES: Readonly<Record<string, string>> = {
   insufficient_stock: 'The warehouse cannot deliver what was ordered.',
   inventory_misconfigured: 'The address of the warehouse cannot be made.',
   inventory_throttled: 'The warehouse asked for time.',
+  inventory_unexpected_body: 'The answer of the warehouse could not be understood.',
   lease_too_short: 'This process stood still for so long that the call was not begun.',
   livemode_mismatch: 'The object is of the other mode (live, test) than our key.',
   other_object: 'The answer shows another object than was asked for.',
@@ -334,7 +335,6 @@ export const FAILURE_CODES: Readonly<Record<string, string>> = {
   reference_missing: 'The step needs a payment that has no id yet.',
   refunds_not_listed: 'The refunds were asked for and not shown; without them nothing is given back.',
   timeout: 'No answer came in time: it may or may not have taken effect.',
-  unexpected_body: 'The answer could not be understood.',
   unknown_status: 'A status that this version does not know.',
   wrong_account: 'The key belongs to another account or mode than at first contact.',
 };

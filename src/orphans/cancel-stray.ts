@@ -39,7 +39,8 @@ export async function cancelStray(
   const answer = await provider.apply({ step: STEP, reference, key: effect_key, parameters });
   observer.request(claim.account, STEP, answer.kind);
   observer.effect(STEP, answer.kind);
-  const outcome = await accounts.applied(claim.account, FOR_SWEEP, answer);
+  const call = { account: claim.account, operation: FOR_SWEEP, step: STEP } as const;
+  const outcome = await accounts.applied(call, false, answer);
   await cancels.complete(attempt, outcome);
   const about = { account: claim.account, payment: reference };
   if (outcome.kind === 'done') {

@@ -80,7 +80,10 @@ async function failed(
   goesOn: GoesOn,
   { accounts, log }: OrphanDependencies,
 ): Promise<boolean> {
-  const { code } = await accounts.failed(about.account, FOR_SWEEP, failure);
+  const { code } = await accounts.failed(
+    { account: about.account, operation: FOR_SWEEP, step: null },
+    failure,
+  );
   log.warn({ ...about, code }, 'a payment that is not found could not be looked for');
   return goesOn();
 }

@@ -184,7 +184,7 @@ export class OrphanSweep {
   /** A key that may not list may still serve orders: that listing is refused must not stop them. */
   async #failed(account: string, failure: Failure): Promise<Failure> {
     if (failure.class === 'authorization') return failure;
-    return this.#deps.accounts.failed(account, FOR_SWEEP, failure);
+    return this.#deps.accounts.failed({ account, operation: FOR_SWEEP, step: null }, failure);
   }
 }
 

@@ -2,12 +2,13 @@
  * What calls tell about the account they were made for. Trouble of an account is not the order's fault: it is reported
  * once for all processes, spends nobody's retry budget, and ends by itself when the account answers again.
  */
-import type { Outcome } from '../operation/attempt.js';
+import type { Outcome, StepName } from '../operation/attempt.js';
 import { TOO_SLOW, type Failure } from '../operation/failure.js';
 import type { Pause } from '../operation/operation.js';
 import type { PaymentReading, Reading } from '../operation/observation.js';
 import type { AccountIdentity, PaymentProvider } from '../payment/port.js';
 import type { AccountStore } from '../store/account-store.js';
+import { within } from '../within.js';
 import type { Log } from './log.js';
 
 /** What one failure says about its account. */
@@ -60,7 +61,16 @@ export interface AccountsOptions {
   readonly providers: ReadonlyMap<string, PaymentProvider>;
   /** Passes a second that the provider's limit allows an account. */
   readonly ceiling: number;
+  /** How long an account may take to say that it is there. */
+  readonly patience_ms: number;
   readonly log: Log;
+}
+
+/** A call that failed: for which operation, and which step it was; null: a reading. */
+interface Call {
+  readonly account: string;
+  readonly operation: string;
+  readonly step: StepName | null;
 }
 
 export class Accounts {
@@ -68,6 +78,10 @@ export class Accounts {
   /** Accounts whose identity this process has checked. */
   readonly #checked = new Set<string>();
   readonly #asking = new Map<string, Promise<Doubt | null>>();
+  /** Questions whether an account is there, under way. */
+  readonly #probing = new Map<string, Promise<boolean>>();
+  /** Kinds of call that failed since this process last saw one succeed, as `account step`. */
+  readonly #failing = new Set<string>();
   /** Accounts that failed since this process last saw them answer: their next success is worth a write. */
   readonly #troubled = new Set<string>();
 
@@ -121,7 +135,7 @@ export class Accounts {
     try {
       const doubt = await asked;
       if (doubt === null || doubt.isReported) return doubt?.failure ?? null;
-      return await this.failed(account, operation, doubt.failure);
+      return await this.failed({ account, operation, step: null }, doubt.failure);
     } finally {
       this.#asking.delete(account);
     }
@@ -149,10 +163,15 @@ export class Accounts {
   }
 
   /** The failure as the operation should see it: `outage` when it is the account's and not its own. */
-  async failed(account: string, operation: string, failure: Failure): Promise<Failure> {
-    const { store, ceiling, log } = this.#options;
+  async failed(call: Call, failure: Failure): Promise<Failure> {
+    const { store, ceiling } = this.#options;
+    const { account, step } = call;
     const signal = signalOf(failure);
     if (signal === 'none') return failure;
+    // Other calls may work all the same, so the account itself is asked before it is judged by one of them.
+    if (step !== null && signal !== 'throttled' && (await this.#answers(account))) {
+      return this.#stepFailed({ ...call, step }, failure, signal === 'refused' ? 'refused' : 'outage');
+    }
     this.#troubled.add(account);
     if (signal === 'throttled') {
       const wait = failure.retry_after_ms ?? THROTTLE_MS;
@@ -165,12 +184,68 @@ export class Accounts {
       await this.#stop(account, 'refused', failure.message);
       return failure;
     }
+    const isOut = await this.#troubleOf(call, failure);
+    // A reading has shown nothing but that it failed; a write came here because the account does not answer.
+    return isOut || step !== null || !(await this.#answers(account))
+      ? { ...failure, class: 'outage' }
+      : failure;
+  }
+
+  async #troubleOf({ account, operation }: Call, { code, message }: Failure): Promise<boolean> {
     const report = (): Promise<{ open: boolean; just_opened: boolean }> =>
-      store.trouble(account, operation, failure.message);
+      this.#options.store.trouble(account, operation, message);
     const { open, just_opened } = await this.#quietly(report, { open: false, just_opened: false });
     if (just_opened)
-      log.error({ account, code: failure.code }, 'the account is out: its orders wait, probes go on');
-    return open ? { ...failure, class: 'outage' } : failure;
+      this.#options.log.error({ account, code }, 'the account is out: its orders wait, probes go on');
+    return open;
+  }
+
+  async #stepFailed(
+    { account, operation, step }: Call & { readonly step: StepName },
+    failure: Failure,
+    reason: 'outage' | 'refused',
+  ): Promise<Failure> {
+    this.#failing.add(`${account} ${step}`);
+    const report = (): Promise<{ out: boolean; just_out: boolean }> =>
+      this.#options.store.stepFailed(account, step, operation, reason, failure.message);
+    const { out, just_out } = await this.#quietly(report, { out: false, just_out: false });
+    if (just_out)
+      this.#options.log.error(
+        { account, step, reason, detail: failure.message },
+        'the account answers, but not to this step: orders that need it wait',
+      );
+    return out && reason === 'outage' ? { ...failure, class: 'outage' } : failure;
+  }
+
+  /** A step was answered. `failed`: the operation's last try of it was not, in whichever process. */
+  async #stepAnswered(account: string, step: StepName, failed: boolean): Promise<void> {
+    if (!this.#failing.delete(`${account} ${step}`) && !failed) return;
+    const { was_out } = await this.#quietly(() => this.#options.store.stepAnswered(account, step), {
+      was_out: false,
+    });
+    if (was_out) this.#options.log.warn({ account, step }, 'the account answers to this step again');
+  }
+
+  /** Whether the account is there at all, by the question who it is. One question serves all that ask meanwhile. */
+  #answers(account: string): Promise<boolean> {
+    const asked =
+      this.#probing.get(account) ??
+      this.#ask(account).finally(() => {
+        this.#probing.delete(account);
+      });
+    this.#probing.set(account, asked);
+    return asked;
+  }
+
+  async #ask(account: string): Promise<boolean> {
+    const provider = this.#options.providers.get(account);
+    if (provider === undefined) return false;
+    try {
+      const identity = await within(this.#options.patience_ms, provider.identify());
+      return identity.kind !== 'unknown' || signalOf(identity.failure) === 'throttled';
+    } catch {
+      return false;
+    }
   }
 
   /** The account answered. */
@@ -196,16 +271,28 @@ export class Accounts {
       await this.answered(account);
       return reading;
     }
-    return { kind: 'unknown', failure: await this.failed(account, operation, reading.failure) };
+    return {
+      kind: 'unknown',
+      failure: await this.failed({ account, operation, step: null }, reading.failure),
+    };
   }
 
-  /** An outcome as the operation should see it: what is unknown stays so, whoever's fault it was. */
-  async applied(account: string, operation: string, outcome: Outcome): Promise<Outcome> {
+  /**
+   * An outcome as the operation should see it: what is unknown stays so, whoever's fault it was. `again`: the last try of the
+   * step failed.
+   */
+  async applied(
+    call: Call & { readonly step: StepName },
+    again: boolean,
+    outcome: Outcome,
+  ): Promise<Outcome> {
+    const { account, step } = call;
     if (!('failure' in outcome) || signalOf(outcome.failure) === 'none') {
       await this.answered(account);
+      await this.#stepAnswered(account, step, again);
       return outcome;
     }
-    return { ...outcome, failure: await this.failed(account, operation, outcome.failure) };
+    return { ...outcome, failure: await this.failed(call, outcome.failure) };
   }
 
   /** A report that cannot be written must not take the answer with it that it is about. */

@@ -103,7 +103,9 @@ async function send(
   const provider = required(loop.accounts.provider(pass.operation.account));
   const outcome = await provider.apply({ step: step.name, reference, key: intent.effect_key, parameters });
   loop.observer.request(pass.operation.account, step.name, outcome.kind);
-  return loop.accounts.applied(pass.operation.account, pass.operation.operation_id, outcome);
+  const { account, operation_id, facts } = pass.operation;
+  const again = facts.failure?.step === step.name;
+  return loop.accounts.applied({ account, operation: operation_id, step: step.name }, again, outcome);
 }
 
 /** The pass after its entry was written. */

@@ -1,6 +1,7 @@
 /** Provider accounts as people see and stop them. */
+import type { StepName } from '../operation/attempt.js';
 import type { Pause } from '../operation/operation.js';
-import { RELEASE_RATE, type StopReason } from './account-store.js';
+import { RELEASE_RATE, STEP_WINDOW_MS, type StopReason } from './account-store.js';
 import type { Database } from './database.js';
 import type { Actor } from './record.js';
 
@@ -10,6 +11,14 @@ export interface AccountEvent {
   readonly type: 'paused' | 'resumed';
   readonly actor: Actor;
   readonly reason: string;
+}
+
+/** A kind of call that fails for all orders of an account. */
+export interface StepOut {
+  readonly step: StepName;
+  readonly reason: 'outage' | 'refused';
+  readonly message: string;
+  readonly since: string;
 }
 
 /** Times are RFC 3339 UTC. */
@@ -23,6 +32,8 @@ export interface AccountHealth {
   readonly reason: StopReason | null;
   readonly message: string | null;
   readonly since: string | null;
+  /** Calls that the account does not take although it answers. */
+  readonly steps_out: readonly StepOut[];
   /** Null when that time is over. */
   readonly throttled_until: string | null;
   /** Passes a second that are begun now; null: as many as there is work. */
@@ -52,6 +63,10 @@ SELECT a.account, identity, livemode, pinned_at, breaker, reason, message, since
      AND o.lease_expires_at > now() AND o.task IS NOT NULL)
   + (SELECT count(*)::int FROM orphan_sweeps s JOIN finding_attempts f ON f.worker = s.lease_holder
      WHERE s.account = a.account AND s.lease_expires_at > now() AND f.completed_at IS NULL) AS writes_under_way,
+  (SELECT coalesce(json_agg(json_build_object('step', step, 'reason', s.reason, 'message', s.message, 'since', out_since)
+     ORDER BY out_since), '[]') FROM account_steps s
+   WHERE s.account = a.account AND out_since IS NOT NULL AND failed_at > now() - make_interval(secs => $4::float8 / 1000)
+  ) AS steps_out,
   (SELECT count(*)::int FROM money_out m WHERE m.account = a.account AND m.at > now() - interval '1 hour') AS refunds,
   (SELECT coalesce(json_object_agg(currency, total), '{}') FROM (
      SELECT currency, sum(amount) AS total FROM money_out m
@@ -149,13 +164,19 @@ export class AccountDesk {
   }
 
   async #health(account: string | null): Promise<AccountHealth[]> {
-    const rows = await this.#database.query<HealthRow>(HEALTH, [this.#ceiling, EVENTS_SHOWN, account]);
+    const rows = await this.#database.query<HealthRow>(HEALTH, [
+      this.#ceiling,
+      EVENTS_SHOWN,
+      account,
+      STEP_WINDOW_MS,
+    ]);
     return rows.map((row) => ({
       ...row,
       pinned_at: iso(row.pinned_at),
       since: iso(row.since),
       throttled_until: iso(row.throttled_until),
       braked_at: iso(row.braked_at),
+      steps_out: row.steps_out.map((out) => ({ ...out, since: new Date(out.since).toISOString() })),
       events: row.events.map(({ at, type, actor_kind, actor_name, reason }) => ({
         at: new Date(at).toISOString(),
         type,

@@ -1,4 +1,5 @@
 /** Provider accounts in Postgres: what one process learns of an account, all of them respect. */
+import type { StepName } from '../operation/attempt.js';
 import type { Pause } from '../operation/operation.js';
 import type { Database } from './database.js';
 
@@ -23,6 +24,8 @@ export interface AccountState {
 const WINDOW_MS = 30_000;
 /** Fewer could be one customer's bad luck; the design asks for three. */
 const OPERATIONS_IN_TROUBLE = 3;
+/** As long as the longest pauses of orders that wait for a kind of call: what fails rarely is no outage of it. */
+export const STEP_WINDOW_MS = 600_000;
 /** An account that is out is asked this often whether it is back. */
 export const PROBE_INTERVAL_MS = 2_000;
 /** Passes a second when an account comes back; doubled every ten seconds up to what its limit allows. */
@@ -78,6 +81,35 @@ UPDATE provider_accounts SET
     coalesce(rate * power(2, least(30, extract(epoch FROM now() - rate_since) / 10)), $3::float8), $3::float8) / 2) END,
   rate_since = now(), tokens = 0, tokens_at = now()
 WHERE account = $1`;
+
+/**
+ * The same for one kind of call at an account that answers. Refused ($4), it is out at once; else when it failed for three
+ * operations without one success. Once it is out, only that it still fails is noted.
+ */
+const STEP_FAILED = `
+INSERT INTO account_steps AS s (account, step, failing, out_since, reason, message, failed_at)
+VALUES ($1, $2, jsonb_build_object($3::text, now()), CASE WHEN $4 = 'refused' THEN now() END,
+  CASE WHEN $4 = 'refused' THEN $4 END, $5, now())
+ON CONFLICT (account, step) DO UPDATE SET (failing, out_since, reason, message, failed_at) = (
+  SELECT
+    CASE WHEN was.out THEN s.failing ELSE n.failing END,
+    CASE WHEN was.out THEN s.out_since WHEN n.opens THEN now() END,
+    CASE WHEN was.out THEN s.reason WHEN n.opens THEN $4 END,
+    CASE WHEN was.out THEN s.message ELSE $5 END,
+    now()
+  FROM (SELECT s.out_since IS NOT NULL AND s.failed_at > now() - make_interval(secs => $6::float8 / 1000) AS out) was,
+  LATERAL (
+    SELECT failing, $4 = 'refused' OR (SELECT count(*) FROM jsonb_object_keys(failing)) >= $7::int AS opens
+    FROM (
+      SELECT coalesce(jsonb_object_agg(key, value), '{}') || EXCLUDED.failing AS failing FROM jsonb_each(s.failing)
+      WHERE (value#>>'{}')::timestamptz > now() - make_interval(secs => $6::float8 / 1000)
+    ) f
+  ) n
+)
+RETURNING out_since IS NOT NULL AS out, out_since = now() AS just_out`;
+
+const STEP_ANSWERED = `
+DELETE FROM account_steps WHERE account = $1 AND step = $2 RETURNING out_since IS NOT NULL AS was_out`;
 
 const PIN = `
 UPDATE provider_accounts SET
@@ -146,6 +178,28 @@ export class AccountStore {
       'hurried',
     );
     return { open: row?.open ?? false, just_opened: row?.just_opened ?? false };
+  }
+
+  /** A call of this kind failed at an account that answers. `out`: it is the account's failure, and no order's. */
+  async stepFailed(
+    account: string,
+    step: StepName,
+    operation: string,
+    reason: 'outage' | 'refused',
+    message: string,
+  ): Promise<{ out: boolean; just_out: boolean }> {
+    const [row] = await this.#database.query<{ out: boolean; just_out: boolean | null }>(
+      STEP_FAILED,
+      [account, step, operation, reason, message, STEP_WINDOW_MS, OPERATIONS_IN_TROUBLE],
+      'hurried',
+    );
+    return { out: row?.out ?? false, just_out: row?.just_out ?? false };
+  }
+
+  /** A call of this kind succeeded. `was_out`: none did before. */
+  async stepAnswered(account: string, step: StepName): Promise<{ was_out: boolean }> {
+    const [row] = await this.#database.query<{ was_out: boolean }>(STEP_ANSWERED, [account, step], 'hurried');
+    return { was_out: row?.was_out ?? false };
   }
 
   /** Nothing works for anybody until it is repaired; repeated reports are one stop. */

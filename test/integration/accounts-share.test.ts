@@ -33,7 +33,7 @@ beforeAll(async () => {
   ]);
   const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const loop = world.worker({
-    accounts: new Accounts({ store, providers, ceiling: 1_000, log: quiet }),
+    accounts: new Accounts({ store, providers, ceiling: 1_000, patience_ms: PATIENCE_MS / 2, log: quiet }),
     lease_ms: 5 * PATIENCE_MS,
     provider_timeout_ms: PATIENCE_MS,
   });

@@ -38,7 +38,9 @@ describe('an account in trouble', () => {
       warn: () => undefined,
       error: (_data: object, message: string) => void alerts.push(message),
     };
-    return world.worker({ accounts: new Accounts({ store, providers, ceiling, log }) });
+    return world.worker({
+      accounts: new Accounts({ store, providers, ceiling, patience_ms: TEST_TIMEOUT_MS / 2, log }),
+    });
   }
 
   async function state(account = 'default'): Promise<AccountState> {

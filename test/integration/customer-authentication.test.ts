@@ -6,6 +6,7 @@ import { StripeProvider } from '../../src/payment/stripe/stripe-provider.js';
 import { AccountStore } from '../../src/store/account-store.js';
 import type { PaymentCall } from '../../src/payment/port.js';
 import { pathOf, refusal } from '../support/api.js';
+import { TEST_TIMEOUT_MS } from '../support/world.js';
 import { aShop, HOUR, type Shop } from '../support/shop.js';
 
 let shop: Shop;
@@ -86,6 +87,7 @@ describe('what the customer must do', () => {
       store: new AccountStore(shop.world.db.database),
       providers: new Map([['default', new StripeProvider(client, { automatic_methods: false })]]),
       ceiling: 1_000,
+      patience_ms: TEST_TIMEOUT_MS / 2,
       log: shop.worker.log,
     });
     await shop.control.settings({
@@ -251,6 +253,7 @@ describe('the customer confirms at the very moment of expiry', () => {
       store: new AccountStore(shop.world.db.database),
       providers: new Map([['default', new Overtaken(client)]]),
       ceiling: 1_000,
+      patience_ms: TEST_TIMEOUT_MS / 2,
       log: shop.worker.log,
     });
     return shop.world.worker({ clock: shop.clock, accounts, worker: `overtaken by ${id}` });

@@ -68,6 +68,7 @@ export async function aWorld(policy: Policy = TEST_POLICY): Promise<World> {
       store: new AccountStore(db.database),
       providers: new Map([['default', provider]]),
       ceiling: 1_000,
+      patience_ms: TEST_TIMEOUT_MS / 2,
       log: QUIET,
     }),
     brake: new RefundBrake(db.database, { refunds: 1_000, amounts: {} }),

@@ -1,5 +1,6 @@
 /** Provider accounts as people see and stop them. */
 import { z } from 'zod';
+import { STEPS } from '../../operation/attempt.js';
 import { Currency } from '../../operation/money.js';
 import { ReasonText } from '../../operation/spec.js';
 import { Timestamp } from './operation.js';
@@ -29,6 +30,16 @@ export const AccountOut = z
       message: z.string().nullable(),
       since: Timestamp.nullable(),
     }),
+    steps_out: z
+      .array(
+        z.strictObject({
+          step: z.enum(STEPS),
+          reason: z.enum(['outage', 'refused']),
+          message: z.string(),
+          since: Timestamp,
+        }),
+      )
+      .describe('Calls that the account does not take although it answers; orders that need them wait'),
     throttled_until: Timestamp.nullable().describe('As the provider asked'),
     rate: z
       .number()

@@ -101,6 +101,7 @@ export class AccountsController {
         since: pinned_at,
       },
       breaker: { state: breaker, reason, message, since },
+      steps_out: health.steps_out.map((out) => ({ ...out })),
       throttled_until: health.throttled_until,
       rate: health.rate === null ? null : Math.round(health.rate * 10) / 10,
       refund_brake: {

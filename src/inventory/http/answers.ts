@@ -198,7 +198,7 @@ function reservationIn(body: Body): Understood {
         }
       : {
           class: 'unknown',
-          code: 'unexpected_body',
+          code: 'inventory_unexpected_body',
           message: 'The warehouse’s answer cannot be understood.',
         },
   };

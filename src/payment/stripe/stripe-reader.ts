@@ -151,7 +151,13 @@ function unlessBarred<T>(got: Got<T>): Got<T | null> {
   const isRefused = failure.class === 'authorization' && fault?.error.status === 401;
   const passes =
     failure.class === 'transient' || failure.class === 'throttled' || NOT_FOR_EVER.test(failure.code);
-  return isRefused || passes ? got : { ok: true, value: null };
+  return isRefused || passes || isGatewayPage(fault) ? got : { ok: true, value: null };
+}
+
+/** A server without the route may say so by a page, too; any other page stands in the way of the account. */
+function isGatewayPage(fault: Fault | null): boolean {
+  const { failure, status } = fault?.error.transport ?? { failure: null, status: null };
+  return failure === 'invalid_body' && (status === null || status < 400 || status >= 500);
 }
 
 const isMissing = <T>(got: Got<T>): boolean =>
