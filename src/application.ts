@@ -15,6 +15,8 @@ import { ClockWork, SWEEP } from './queue/clock-work.js';
 import { QueueBell } from './queue/queue-bell.js';
 import type { Bell } from './reconciler/bell.js';
 import { Accounts } from './reconciler/accounts.js';
+import { BulkDesk } from './reconciler/bulk-desk.js';
+import { BulkRunner } from './reconciler/bulk-runner.js';
 import { ClientSecretReader } from './reconciler/client-secret-reader.js';
 import { CommandDesk } from './reconciler/command-desk.js';
 import { ReadingPlanner } from './reconciler/planner.js';
@@ -22,6 +24,7 @@ import type { LoopDependencies } from './reconciler/ports.js';
 import { Sweep } from './reconciler/sweep.js';
 import { AccountDesk } from './store/account-desk.js';
 import { AccountStore } from './store/account-store.js';
+import { BulkStore } from './store/bulk-store.js';
 import { CommandStore } from './store/command-store.js';
 import { Database } from './store/database.js';
 import { EventInbox } from './store/event-inbox.js';
@@ -48,6 +51,8 @@ const START_PAUSE_MS = 500;
 const PROBE_PATIENCE_MS = 1_000;
 /** A worker whose database is away listens after that, so that its probes can say so. */
 const WORK_FIRST_MS = 2_000;
+/** A row of a bulk command takes a reading, which may hang, and seconds of patience for what became of it. */
+const ROW_MARGIN_MS = 5_000;
 /** Settled records are watched for so long: refunds fail and chargebacks arrive late. */
 const WATCH_MS = 180 * 86_400_000;
 
@@ -104,6 +109,18 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   const bell = new QueueBell(queue, logger);
   queueBell = bell;
   let clockWork: ClockWork | null = null;
+  const store = new PostgresOperationStore(database);
+  const nearest = sweep === null ? bell : nearBell(sweep, bell, logger);
+  const commands = new CommandDesk(store, new CommandStore(database), loop, nearest, {
+    approval_amount: config.APPROVAL_AMOUNT,
+  });
+  const bulk = new BulkRunner({
+    store: new BulkStore(database),
+    desk: commands,
+    runner: loop.worker,
+    lease_ms: 2 * config.PROVIDER_TIMEOUT_MS + ROW_MARGIN_MS,
+    log: logger,
+  });
 
   const readiness: Readiness = {
     async check() {
@@ -119,7 +136,17 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   };
   const { createApi } = await import('./api/create-api.js');
   const api = await createApi(
-    apiDependencies(config, { database, metrics, logger, readiness, loop, sweep, queueBell: bell }),
+    apiDependencies(config, {
+      database,
+      metrics,
+      logger,
+      readiness,
+      loop,
+      store,
+      commands,
+      bulk,
+      bell: nearest,
+    }),
   );
   try {
     await api.listen(config.PORT, config.HOST);
@@ -140,6 +167,8 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       schedules: {
         [SWEEP]: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => sweep.tick() },
         orphans: { interval_ms: config.ORPHAN_SWEEP_INTERVAL_MS, tick: () => orphans.tick() },
+        // Whoever began one may be gone.
+        bulk: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => bulk.tick() },
       },
       clock: systemClock,
       log: logger,
@@ -157,6 +186,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
         api.close(),
         sweep?.drain(),
         orphans?.drain(),
+        bulk.drain(),
         answerOf(clockWork?.close() ?? Promise.resolve('')),
       ]);
       await answerOf(queue.close());
@@ -304,15 +334,15 @@ interface Parts {
   readonly logger: Logger;
   readonly readiness: Readiness;
   readonly loop: LoopDependencies;
-  readonly sweep: Sweep | null;
-  readonly queueBell: Bell;
+  readonly store: PostgresOperationStore;
+  readonly commands: CommandDesk;
+  readonly bulk: BulkRunner;
+  readonly bell: Bell;
 }
 
 function apiDependencies(config: Config, parts: Parts): ApiDependencies {
-  const { database, metrics, logger, readiness, loop, sweep, queueBell } = parts;
+  const { database, metrics, logger, readiness, loop, store, commands, bulk, bell } = parts;
   if (config.ROLE === 'worker') return { role: 'probes', readiness, metrics, logger };
-  const store = new PostgresOperationStore(database);
-  const bell = sweep === null ? queueBell : nearBell(sweep, queueBell, logger);
   return {
     role: 'full',
     readiness,
@@ -322,8 +352,10 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     findings: new FindingStore(database),
     bell,
     planner: new ReadingPlanner(store, loop),
-    commands: new CommandDesk(store, new CommandStore(database), loop, bell, {
+    commands,
+    bulk: new BulkDesk(new BulkStore(database), commands, {
       approval_amount: config.APPROVAL_AMOUNT,
+      begin: () => void bulk.tick(),
     }),
     clientSecrets: new ClientSecretReader(store, loop),
     clock: systemClock,

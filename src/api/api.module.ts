@@ -3,6 +3,7 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { ApiDependencies, FullDependencies } from './dependencies.js';
 import { FindingsController } from './findings/findings.controller.js';
 import { ActionsController } from './operations/actions.controller.js';
+import { BulkController } from './operations/bulk.controller.js';
 import { CommandsController } from './operations/commands.controller.js';
 import { CustomerController } from './operations/customer.controller.js';
 import { JournalController } from './operations/journal.controller.js';
@@ -18,6 +19,7 @@ import {
   ACCOUNTS,
   AMOUNT_PROBLEM,
   BELL,
+  BULK,
   CLIENT_SECRETS,
   CLOCK,
   COMMANDS,
@@ -47,6 +49,7 @@ const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(BELL, dependencies.bell),
   value(PLANNER, dependencies.planner),
   value(COMMANDS, dependencies.commands),
+  value(BULK, dependencies.bulk),
   value(CLIENT_SECRETS, dependencies.clientSecrets),
   value(CLOCK, dependencies.clock),
   value(POLICY, dependencies.policy),
@@ -75,6 +78,7 @@ export class ApiModule {
         JournalController,
         FindingsController,
         CommandsController,
+        BulkController,
         AccountsController,
         TriageController,
         HandoverController,

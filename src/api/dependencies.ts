@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import type { ApiKey } from '../config.js';
 import type { Policy } from '../operation/operation.js';
 import type { Bell } from '../reconciler/bell.js';
+import type { BulkCommands } from '../reconciler/bulk-desk.js';
 import type { ClientSecrets } from '../reconciler/client-secret.js';
 import type { Commands } from '../reconciler/commands.js';
 import type { Planner } from '../reconciler/plan.js';
@@ -51,6 +52,7 @@ export interface FullDependencies {
   readonly bell: Bell;
   readonly planner: Planner;
   readonly commands: Commands;
+  readonly bulk: BulkCommands;
   readonly clientSecrets: ClientSecrets;
   readonly clock: Clock;
   readonly policy: Policy;

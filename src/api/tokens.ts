@@ -7,6 +7,7 @@ export const FINDINGS = Symbol('findings');
 export const BELL = Symbol('Bell');
 export const PLANNER = Symbol('Planner');
 export const COMMANDS = Symbol('Commands');
+export const BULK = Symbol('BulkCommands');
 export const CLIENT_SECRETS = Symbol('ClientSecrets');
 export const CLOCK = Symbol('Clock');
 export const POLICY = Symbol('Policy');

@@ -3,29 +3,27 @@
  * loop does the rest with its own steps and keys. A crash leaves a preview, or a command that is carried out.
  */
 import { withTask, openPayment } from '../operation/absorb-journal.js';
-import { chooseKey } from '../operation/attempt.js';
-import { firstOrdinal } from '../operation/decisions.js';
+import type { Moved } from '../operation/bulk.js';
 import { type Asking, type Command } from '../operation/command-rule.js';
 import { amountMoved, carryOut, needsLead, type Commanded } from '../operation/command.js';
 import { boundOf, changesBetween, evidenceOf, outcomeOf } from '../operation/evidence.js';
 import { formatMoney } from '../operation/money.js';
 import { nextStatus } from '../operation/next-status.js';
-import type { Journaled, Operation } from '../operation/operation.js';
-import { REASONS } from '../operation/reason.js';
-import type { Decision } from '../operation/step.js';
+import type { Operation } from '../operation/operation.js';
 import { nextStep } from '../operation/next-step.js';
-import type { CommandRecord, CommandStore } from '../store/command-store.js';
+import type { CommandRecord, CommandStore, NewPreview } from '../store/command-store.js';
 import type { OperationStore } from '../store/operation-store.js';
 import type { Actor, EventDraft, JournalAttempt } from '../store/record.js';
 import type { Bell } from './bell.js';
-import type { CommandAnswer, Commands, Person } from './commands.js';
+import { inWords } from './command-words.js';
+import type { CommandAnswer, Commands, Person, Refused } from './commands.js';
 import { SYSTEM, transitions } from './events.js';
 import { lookAt, whyNotAdoptable, type Eyes, type Looked } from './look.js';
 
 /** Long enough to read the evidence, too short to come back to it after lunch. */
-const PREVIEW_MS = 10 * 60_000;
+export const PREVIEW_MS = 10 * 60_000;
 /** The second person has to be found first. */
-const REQUEST_MS = 60 * 60_000;
+export const REQUEST_MS = 60 * 60_000;
 /** Each time somebody else wrote to the operation, and yet nothing that matters changed. */
 const MOST_TRIES = 10;
 /** What became of it is usually seen within one pass; whoever asks again later is told then. */
@@ -38,6 +36,24 @@ export interface DeskOptions {
   /** How long an answer waits for what a pass observes; see PATIENCE_MS. */
   readonly patience_ms?: number;
 }
+
+/** The second person, and what they said. */
+export interface Approval {
+  readonly name: string;
+  readonly words: string | null;
+}
+
+/** What people decided about all rows of a bulk command. */
+export interface BulkDecision {
+  readonly requested_by: string;
+  readonly reason: string;
+  readonly approval: Approval | null;
+  /** One of them has the scope of a lead. */
+  readonly lead: boolean;
+}
+
+/** `amount`: minor units of `currency` that it may move. */
+export type Draft = Omit<NewPreview, 'approval_needed' | 'lasts_ms'> & Moved;
 
 type Accepted = Extract<Commanded, { kind: 'accepted' }>;
 
@@ -63,27 +79,48 @@ export class CommandDesk implements Commands {
   }
 
   async preview(operationId: string, command: Command, person: Person): Promise<CommandAnswer> {
+    const drafted = await this.draft(operationId, command, person);
+    if (drafted.kind !== 'draft') return drafted;
+    const { amount, currency, ...draft } = drafted.draft;
+    const approval = this.#approvalFor(amount, currency);
+    const stored = await this.#commands.preview({
+      ...draft,
+      effects: [...draft.effects, ...approval],
+      approval_needed: approval.length > 0,
+      lasts_ms: PREVIEW_MS,
+    });
+    return { kind: 'command', command: stored };
+  }
+
+  /** A preview that is not stored yet, with what it may move. */
+  async draft(
+    operationId: string,
+    command: Command,
+    person: Person,
+  ): Promise<{ readonly kind: 'draft'; readonly draft: Draft } | Refused> {
     if (needsLead(command.command) && !person.lead) return { kind: 'needs_lead', command: command.command };
     const looked = await this.#look(operationId);
     if (looked === null) return { kind: 'not_found' };
     if (needsLead(command.command, looked.seen.operation) && !person.lead)
       return { kind: 'needs_lead', command: command.command };
-    const made = await this.#made(looked, command, this.#asking(person.name, '', looked));
+    const asking = this.#asking(person.name, '', looked);
+    const made = await this.#made(looked, command, asking);
     if (made.kind === 'refused') return { kind: 'not_available', why: made.why };
-    const approval = this.#approvalFor(command, made.operation, looked, person.name);
-    const stored = await this.#commands.preview({
-      operation_id: operationId,
-      command: command.command,
-      parameters: command.parameters,
-      resource_version: looked.recorded.resource_version,
-      evidence: evidenceOf(looked),
-      bound: boundOf(looked),
-      effects: [...made.effects, ...this.#consequence(command, made, looked), ...approval],
-      approval_needed: approval.length > 0,
-      previewed_by: person.name,
-      lasts_ms: PREVIEW_MS,
-    });
-    return { kind: 'command', command: stored };
+    return {
+      kind: 'draft',
+      draft: {
+        operation_id: operationId,
+        command: command.command,
+        parameters: command.parameters,
+        resource_version: looked.recorded.resource_version,
+        evidence: evidenceOf(looked),
+        bound: boundOf(looked),
+        effects: [...made.effects, ...this.#consequence(command, made, looked)],
+        previewed_by: person.name,
+        amount: amountMoved(command, looked.seen.operation, made.operation, asking),
+        currency: made.operation.wish.spec.amount.currency,
+      },
+    };
   }
 
   async confirm(
@@ -94,9 +131,14 @@ export class CommandDesk implements Commands {
   ): Promise<CommandAnswer> {
     return this.#settle(operationId, previewId, person, async (command) => {
       if (command.state !== 'previewed') return this.#observed(command);
+      if (command.bulk_id !== null)
+        return {
+          kind: 'not_available',
+          why: 'It is a row of a bulk command, which is confirmed as a whole.',
+        };
       if (command.expired) return { kind: 'expired' };
       return this.#rechecked(command, person, person.name, reason, async (looked, made, asking) => {
-        if (!command.approval_needed) return this.#carryOut(command, looked, made, asking, person.name);
+        if (!command.approval_needed) return this.#carryOut(command, looked, made, asking);
         const actor: Actor = { kind: 'key', name: person.name };
         const event: EventDraft = {
           type: 'command_requested',
@@ -125,7 +167,20 @@ export class CommandDesk implements Commands {
       if (command.expired) return { kind: 'expired' };
       const { requested_by, reason } = command;
       return this.#rechecked(command, person, requested_by ?? '', reason ?? '', (looked, made, asking) =>
-        this.#carryOut(command, looked, made, asking, person.name, approval),
+        this.#carryOut(command, looked, made, asking, { name: person.name, words: approval }),
+      );
+    });
+  }
+
+  /** A row of a bulk command that is being carried out; asked again, it tells what became of it. */
+  async runRow(operationId: string, previewId: string, decided: BulkDecision): Promise<CommandAnswer> {
+    const { requested_by, reason, approval } = decided;
+    const person = { name: requested_by, lead: decided.lead };
+    return this.#settle(operationId, previewId, person, async (command) => {
+      if (command.state !== 'previewed') return this.#observed(command);
+      if (command.expired) return { kind: 'expired' };
+      return this.#rechecked(command, person, requested_by, reason, (looked, made, asking) =>
+        this.#carryOut(command, looked, made, asking, approval),
       );
     });
   }
@@ -178,8 +233,7 @@ export class CommandDesk implements Commands {
     { recorded, seen }: Looked,
     made: Accepted,
     asking: Asking,
-    by: string,
-    approval: string | null = null,
+    approval: Approval | null = null,
   ): Promise<boolean> {
     const { wish, generation } = made.operation;
     const known = withTask(recorded, recorded.task, asking.now);
@@ -191,7 +245,8 @@ export class CommandDesk implements Commands {
       {
         preview_id: command.preview_id,
         from: command.state === 'awaiting_approval' ? 'awaiting_approval' : 'previewed',
-        by,
+        requested_by: asking.by,
+        approved_by: approval?.name ?? null,
         reason: asking.reason,
         changes,
       },
@@ -205,13 +260,13 @@ export class CommandDesk implements Commands {
         transitions: transitions(recorded.status, status),
         event: {
           type: `command_${command.command}`,
-          actor: { kind: 'key', name: by },
+          actor: { kind: 'key', name: approval?.name ?? asking.by },
           message: `${command.command}: ${asking.reason}`,
           data: {
             ...described(command),
             reason: asking.reason,
-            ...(command.requested_by === null ? {} : { requested_by: command.requested_by }),
-            ...(approval === null ? {} : { approval }),
+            ...(approval === null ? {} : { requested_by: asking.by }),
+            ...(approval === null || approval.words === null ? {} : { approval: approval.words }),
             ...(made.another_payment ? { former_payment: recorded.provider_reference } : {}),
           },
         },
@@ -304,10 +359,8 @@ export class CommandDesk implements Commands {
   }
 
   /** Empty when one person is enough. */
-  #approvalFor(command: Command, after: Operation, looked: Looked, by: string): string[] {
-    const { currency } = after.wish.spec.amount;
+  #approvalFor(amount: number, currency: string): string[] {
     const limit = this.#options.approval_amount[currency];
-    const amount = amountMoved(command, looked.seen.operation, after, this.#asking(by, '', looked));
     if (limit === undefined || amount <= limit) return [];
     const moved = formatMoney(amount, currency);
     return [
@@ -319,30 +372,9 @@ export class CommandDesk implements Commands {
 /** The table of the store has one row a name, with the parameters of that name. */
 const commandOf = ({ command, parameters }: CommandRecord): Command => ({ command, parameters }) as Command;
 
-const described = ({ preview_id, command, parameters }: CommandRecord) => ({
+const described = ({ preview_id, command, parameters, bulk_id }: CommandRecord) => ({
   preview_id,
   command,
   parameters,
+  ...(bulk_id === null ? {} : { bulk_id }),
 });
-
-function inWords(next: Decision, { operation: { wish }, attempts }: Journaled, now: Date): string {
-  switch (next.kind) {
-    case 'agreed':
-      return 'Then all is as wanted.';
-    case 'wait':
-      return `Then it waits: ${REASONS[next.reason].meaning}`;
-    case 'person':
-      return `It still needs a person: ${next.message}`;
-    case 'step': {
-      const { step } = next;
-      const amount =
-        'amount' in step && step.amount !== undefined
-          ? ` of ${formatMoney(step.amount, wish.spec.amount.currency)}`
-          : '';
-      const key = chooseKey(attempts, step.name, step.target, now, firstOrdinal(wish, step));
-      const again =
-        key.kind === 'resend' ? 'again, under the same key, so that it takes effect once' : 'under a new key';
-      return `Then ${step.name}${amount} is sent ${again}. ${REASONS[next.reason].meaning}`;
-    }
-  }
-}

@@ -20,6 +20,51 @@ export type CommandAnswer =
   | { readonly kind: 'expired' }
   /** Others change the operation all the time; nothing was done. */
   | { readonly kind: 'busy' };
+export type Refused = Exclude<CommandAnswer, { readonly kind: 'command' }>;
+
+/** Why nothing was done, by the code of the API's problem and in plain words. */
+export interface Refusal {
+  readonly problem:
+    | 'not_found'
+    | 'command_not_available'
+    | 'scope_missing'
+    | 'second_person_needed'
+    | 'operation_changed'
+    | 'preview_expired'
+    | 'unavailable'
+    | 'internal';
+  readonly why: string;
+  readonly changes?: readonly Difference[];
+}
+
+export function refusalOf(answer: Refused): Refusal {
+  switch (answer.kind) {
+    case 'not_found':
+      return { problem: 'not_found', why: 'There is no such operation, or no such preview of it.' };
+    case 'not_available':
+      return { problem: 'command_not_available', why: answer.why };
+    case 'needs_lead':
+      return { problem: 'scope_missing', why: `${answer.command} needs the scope support_lead.` };
+    case 'needs_another_person':
+      return {
+        problem: 'second_person_needed',
+        why: 'You asked for this command: another person has to approve it.',
+      };
+    case 'changed': {
+      const { changes } = answer;
+      const named = changes.map(({ what }) => what).join(', ');
+      return {
+        problem: 'operation_changed',
+        why: `Since the preview changed: ${named}. Preview it again.`,
+        changes,
+      };
+    }
+    case 'expired':
+      return { problem: 'preview_expired', why: 'What it shows may be outdated. Preview it again.' };
+    case 'busy':
+      return { problem: 'unavailable', why: 'It is being changed all the time; nothing was done.' };
+  }
+}
 
 export interface Commands {
   /** Takes a fresh reading; writes nothing but the preview. */

@@ -30,6 +30,8 @@ export interface CommandRecord {
   readonly approved_at: string | null;
   readonly carried_out_at: string | null;
   readonly outcome: CommandOutcome | null;
+  /** The bulk command that it is a row of. */
+  readonly bulk_id: string | null;
 }
 
 export interface NewPreview extends Pick<
@@ -49,7 +51,7 @@ export interface NewPreview extends Pick<
 
 const COLUMNS = `c.preview_id, o.operation_id, c.command, c.parameters, c.resource_version::int, c.evidence, c.bound,
   c.effects, c.approval_needed, c.state, c.previewed_by, c.expires_at, c.expires_at <= now() AS expired, c.reason,
-  c.requested_by, c.requested_at, c.approved_by, c.approved_at, c.carried_out_at, c.outcome`;
+  c.requested_by, c.requested_at, c.approved_by, c.approved_at, c.carried_out_at, c.outcome, c.bulk_id`;
 
 /** With it go some previews of the order that nobody confirmed within a day; what somebody asked for stays for ever. */
 const PREVIEW = `
@@ -59,6 +61,7 @@ WITH target AS (
   DELETE FROM commands WHERE preview_id IN (
     SELECT preview_id FROM commands
     WHERE operation = (SELECT id FROM target) AND state = 'previewed' AND expires_at < now() - interval '1 day'
+      AND bulk_id IS NULL
     LIMIT 100 FOR UPDATE SKIP LOCKED)
 ), c AS (
   INSERT INTO commands (operation, command, parameters, resource_version, evidence, bound, effects, approval_needed,
@@ -89,19 +92,22 @@ SELECT 1 FROM command`;
 /**
  * The decision and what it does to the wish, or neither: the row of the operation is held at the version that was looked at,
  * then the command is taken from the state that it was in. Of two who confirm at once the later one waits here, and
- * finds another version or another state.
+ * finds another version or another state. A row of a bulk is taken while that is carried out, and not after its end.
  */
 const carryOut = (set: string, lines: number, at: number): string => `
 WITH target AS (
   SELECT id, wake FROM order_operations WHERE operation_id = $1 AND resource_version = $2 FOR UPDATE
+), bulk AS (
+  SELECT b.bulk_id FROM commands c JOIN bulk_commands b USING (bulk_id)
+  WHERE c.preview_id = $${at} AND b.state = 'running' FOR SHARE OF b
 ), command AS (
   UPDATE commands c SET state = 'accepted', carried_out_at = clock_timestamp(), woke = target.wake + 1,
     reason = coalesce(c.reason, $${at + 2}), requested_by = coalesce(c.requested_by, $${at + 3}),
     requested_at = coalesce(c.requested_at, now()),
-    approved_by = CASE WHEN c.state = 'awaiting_approval' THEN $${at + 3} END,
-    approved_at = CASE WHEN c.state = 'awaiting_approval' THEN now() END
+    approved_by = $${at + 4}, approved_at = CASE WHEN $${at + 4}::text IS NOT NULL THEN now() END
   FROM target
   WHERE c.preview_id = $${at} AND c.operation = target.id AND c.state = $${at + 1} AND c.expires_at > now()
+    AND c.refused IS NULL AND (c.bulk_id IS NULL OR EXISTS (SELECT 1 FROM bulk))
   RETURNING c.operation
 ), changed AS (
   UPDATE order_operations o SET ${set} FROM command WHERE o.id = command.operation AND o.resource_version = $2
@@ -147,7 +153,9 @@ const toCommand = (row: Row): CommandRecord => ({
 export interface Decision {
   readonly preview_id: string;
   readonly from: 'previewed' | 'awaiting_approval';
-  readonly by: string;
+  readonly requested_by: string;
+  /** The second person, where one was needed. */
+  readonly approved_by: string | null;
   readonly reason: string;
   /** False: nothing of the wish changes, it is only looked again. */
   readonly changes: boolean;
@@ -203,8 +211,8 @@ export class CommandStore {
 
   /** False when the operation, or the command, is no longer as it was: nothing was written. */
   async carryOut(decision: Decision, change: WishChange): Promise<boolean> {
-    const { preview_id, from, reason, by } = decision;
-    const command = [preview_id, from, reason, by];
+    const { preview_id, from, reason, requested_by, approved_by } = decision;
+    const command = [preview_id, from, reason, requested_by, approved_by];
     const rows = decision.changes
       ? await this.#database.query(CARRY_OUT, [...wishParameters(change), ...command])
       : await this.#database.query(LOOK_AGAIN, [

@@ -21,6 +21,7 @@ import { Findings1700000000010 } from '../../migrations/0010-findings.js';
 import { MoneyOutTurns1700000000012 } from '../../migrations/0012-money-out-turns.js';
 import { LeanRows1700000000013 } from '../../migrations/0013-lean-rows.js';
 import { AccountSteps1700000000017 } from '../../migrations/0017-account-steps.js';
+import { BulkCommands1700000000015 } from '../../migrations/0015-bulk-commands.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -141,6 +142,7 @@ export class Database {
         MoneyOutTurns1700000000012,
         LeanRows1700000000013,
         AccountSteps1700000000017,
+        BulkCommands1700000000015,
       ],
       migrationsTableName: 'schema_migrations',
       synchronize: false,

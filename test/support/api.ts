@@ -46,6 +46,13 @@ export const NO_COMMANDS: FullDependencies['commands'] = {
   approve: () => Promise.resolve({ kind: 'not_found' }),
 };
 
+export const NO_BULK: FullDependencies['bulk'] = {
+  preview: () => Promise.resolve({ kind: 'not_found' }),
+  confirm: () => Promise.resolve({ kind: 'not_found' }),
+  approve: () => Promise.resolve({ kind: 'not_found' }),
+  find: () => Promise.resolve({ kind: 'not_found' }),
+};
+
 export interface ObservedExtra {
   readonly provider_reference?: string;
   readonly status?: Partial<Status>;
@@ -70,6 +77,7 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
     bell: { ring: () => void (rings += 1) },
     planner: { plan: () => Promise.resolve(null) },
     commands: NO_COMMANDS,
+    bulk: NO_BULK,
     clientSecrets: { read: () => Promise.resolve(null) },
     clock: systemClock,
     policy: POLICY,

@@ -3,10 +3,13 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApi } from '../../src/api/create-api.js';
 import { OperationOut } from '../../src/api/schemas/operation.js';
 import { systemClock } from '../../src/clock.js';
+import { BulkDesk } from '../../src/reconciler/bulk-desk.js';
+import { BulkRunner, type BulkRunnerOptions } from '../../src/reconciler/bulk-runner.js';
 import { CommandDesk, type DeskOptions } from '../../src/reconciler/command-desk.js';
 import { ClientSecretReader } from '../../src/reconciler/client-secret-reader.js';
 import { ReadingPlanner } from '../../src/reconciler/planner.js';
 import type { LoopDependencies } from '../../src/reconciler/ports.js';
+import { BulkStore } from '../../src/store/bulk-store.js';
 import { CommandStore } from '../../src/store/command-store.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
@@ -34,6 +37,8 @@ export interface Shop {
   /** Every line that the API logged, from debug on. */
   readonly logged: readonly string[];
   readonly worker: LoopDependencies;
+  /** Another process that carries out bulk commands. */
+  bulkRunner(patch?: Partial<BulkRunnerOptions>): BulkRunner;
   /** EUR 100.00 for a packet of tea, by card, unless changed. */
   order(operationId: string, spec?: Record<string, unknown>): Promise<OperationOut>;
   /** An order that adopts a payment. */
@@ -63,30 +68,57 @@ export interface Shop {
 
 const KEY = 'sk_test_world';
 
-/** `desk`: how commands are taken; an answer waits for no pass unless it says so. `works`: a ring is followed by passes. */
-export async function aShop(desk: Partial<DeskOptions> & { works?: boolean } = {}): Promise<Shop> {
+export interface ShopOptions extends Partial<DeskOptions> {
+  /** A ring is followed by passes. */
+  readonly works?: boolean;
+  /** Whether the process of the API carries out bulk commands; as a rule it does. */
+  readonly carries_out?: boolean;
+  /** See BulkDeskOptions. */
+  readonly looking_ms?: number;
+}
+
+/** `options`: how commands are taken; an answer waits for no pass unless they say so. */
+export async function aShop(options: ShopOptions = {}): Promise<Shop> {
   const world = await aWorld();
   const { control } = world;
   const clock = standingClock(systemClock.now());
   const worker = world.worker({ clock });
   const logged: string[] = [];
-  const { works = false, ...deskOptions } = desk;
+  const { works = false, carries_out = true, looking_ms = 30_000, ...deskOptions } = options;
   let passes = Promise.resolve(0);
   const bell = {
     ring: () => {
       if (works) passes = passes.then(() => world.run(worker, 10));
     },
   };
+  const commands = new CommandDesk(world.store, new CommandStore(world.db.database), worker, bell, {
+    approval_amount: {},
+    patience_ms: 0,
+    ...deskOptions,
+  });
+  const bulkStore = new BulkStore(world.db.database);
+  let runners = 0;
+  const bulkRunner = (patch: Partial<BulkRunnerOptions> = {}): BulkRunner =>
+    new BulkRunner({
+      store: bulkStore,
+      desk: commands,
+      runner: `runner-${(runners += 1)}`,
+      lease_ms: 10_000,
+      log: worker.log,
+      ...patch,
+    });
+  const runner = bulkRunner();
   const app: NestFastifyApplication = await createApi({
     role: 'full',
     store: world.store,
     findings: new FindingStore(world.db.database),
     bell,
     planner: new ReadingPlanner(world.store, worker),
-    commands: new CommandDesk(world.store, new CommandStore(world.db.database), worker, bell, {
-      approval_amount: {},
-      patience_ms: 0,
-      ...deskOptions,
+    commands,
+    bulk: new BulkDesk(bulkStore, commands, {
+      approval_amount: deskOptions.approval_amount ?? {},
+      begin: () => void (carries_out && runner.tick()),
+      looking_ms,
     }),
     clientSecrets: new ClientSecretReader(world.store, worker),
     clock,
@@ -122,6 +154,7 @@ export async function aShop(desk: Partial<DeskOptions> & { works?: boolean } = {
     asSupport: clientOf(port, keyed('desk-secret')),
     logged,
     worker,
+    bulkRunner,
     async order(operationId, spec = {}) {
       const body = aBody(operationId, { lines: [{ sku: 'tea', quantity: 1 }], ...spec });
       return accepted(await call('POST', '/v1/operations', { body }), 201);
@@ -198,6 +231,7 @@ export async function aShop(desk: Partial<DeskOptions> & { works?: boolean } = {
     as: (name) => clientOf(port, keyed(`${name}-secret`)),
     async stop() {
       await app.close();
+      await runner.drain();
       await passes;
       await world.stop();
     },

@@ -37,6 +37,7 @@ beforeAll(async () => {
     FullDependencies['bell'] &
     FullDependencies['planner'] &
     FullDependencies['commands'] &
+    FullDependencies['bulk'] &
     FullDependencies['clientSecrets'] &
     FullDependencies['desk'] &
     FullDependencies['inbox'];
@@ -47,6 +48,7 @@ beforeAll(async () => {
     bell: nothing,
     planner: nothing,
     commands: nothing,
+    bulk: nothing,
     clientSecrets: nothing,
     clock: systemClock,
     policy: POLICY,
@@ -86,6 +88,7 @@ describe('the OpenAPI document', () => {
       'get /readyz',
       'get /v1/accounts',
       'get /v1/attention',
+      'get /v1/bulk-commands/{bulk_id}',
       'get /v1/findings',
       'get /v1/operations',
       'get /v1/operations/{operation_id}',
@@ -98,6 +101,9 @@ describe('the OpenAPI document', () => {
       'patch /v1/operations/{operation_id}',
       'post /v1/accounts/{account}/pause',
       'post /v1/accounts/{account}/resume',
+      'post /v1/bulk-commands',
+      'post /v1/bulk-commands/preview',
+      'post /v1/bulk-commands/{bulk_id}/approval',
       'post /v1/operations',
       'post /v1/operations/{operation_id}/cancel',
       'post /v1/operations/{operation_id}/capture',
@@ -188,6 +194,7 @@ describe('the OpenAPI document', () => {
       cancel: false,
       preview: true,
       commands: true,
+      'bulk-commands': true,
       approval: false,
       triage: true,
       pause: true,

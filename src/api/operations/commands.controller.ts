@@ -3,14 +3,14 @@ import { Body, Controller, HttpCode, Inject, Param, Post } from '@nestjs/common'
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Command } from '../../operation/command-rule.js';
 import { OperationId, printable } from '../../operation/spec.js';
-import type { CommandAnswer, Commands, Person } from '../../reconciler/commands.js';
+import type { CommandAnswer, Commands } from '../../reconciler/commands.js';
 import type { CommandRecord } from '../../store/command-store.js';
 import { Access, CallerOf } from '../http/access.js';
-import { mayCall, type Caller } from '../http/authentication.js';
-import { ProblemError, unavailable } from '../http/problem.js';
+import type { Caller } from '../http/authentication.js';
 import { Answers, OptionalBody, ProblemsWithBody } from '../openapi/decorators.js';
 import { ApprovalBody, CommandOut, ConfirmBody, PreviewBody, PreviewOut } from '../schemas/commands.js';
 import { COMMANDS } from '../tokens.js';
+import { personOf, refuse } from './deciding.js';
 
 const PreviewId = printable(64);
 
@@ -91,39 +91,9 @@ export class CommandsController {
   }
 }
 
-const personOf = (caller: Caller): Person => ({
-  name: caller.name,
-  lead: mayCall(caller, ['support_lead']),
-});
-
 /** The command, or the problem that the answer stands for. */
-function granted(answer: CommandAnswer): CommandRecord {
-  switch (answer.kind) {
-    case 'command':
-      return answer.command;
-    case 'not_found':
-      throw new ProblemError('not_found', 'There is no such operation, or no such preview of it.');
-    case 'not_available':
-      throw new ProblemError('command_not_available', answer.why);
-    case 'needs_lead':
-      throw new ProblemError('scope_missing', `${answer.command} needs the scope support_lead.`);
-    case 'needs_another_person':
-      throw new ProblemError(
-        'second_person_needed',
-        'You asked for this command: another person has to approve it.',
-      );
-    case 'changed': {
-      const named = answer.changes.map(({ what }) => what).join(', ');
-      throw new ProblemError('operation_changed', `Since the preview changed: ${named}. Preview it again.`, {
-        changes: answer.changes,
-      });
-    }
-    case 'expired':
-      throw new ProblemError('preview_expired', 'What it shows may be outdated. Preview it again.');
-    case 'busy':
-      throw unavailable('The operation is being changed all the time; nothing was done.');
-  }
-}
+const granted = (answer: CommandAnswer): CommandRecord =>
+  answer.kind === 'command' ? answer.command : refuse(answer);
 
 const previewOf = ({ preview_id, resource_version, evidence, effects, expires_at }: CommandRecord) => ({
   preview_id,

@@ -1,20 +1,25 @@
 /** Commands of support staff: what is asked, what is shown before, what became of it. */
 import { z } from 'zod';
-import { COMMAND_NAMES, PARAMETERS, type Command } from '../../operation/command-rule.js';
+import { COMMAND_NAMES, PARAMETERS, type Command, type CommandName } from '../../operation/command-rule.js';
 import { OUTCOMES, STEPS } from '../../operation/attempt.js';
 import { printable, ReasonText } from '../../operation/spec.js';
 import { readingOf } from './journal.js';
 import { REASON_NAMES } from './names.js';
 import { Timestamp } from './operation.js';
 
-const one = <Name extends keyof typeof PARAMETERS>(name: Name) =>
-  z.strictObject({ command: z.literal(name), parameters: (PARAMETERS[name] as z.ZodObject).prefault({}) });
+/** Each command with its own parameters, and `more`; an error points at what is missing. */
+export function bodyOf<More extends z.ZodRawShape>(names: readonly CommandName[], more: More) {
+  const one = (name: CommandName) =>
+    z.strictObject({
+      command: z.literal(name),
+      parameters: (PARAMETERS[name] as z.ZodObject).prefault({}),
+      ...more,
+    });
+  const all = names.map(one) as unknown as [ReturnType<typeof one>, ...ReturnType<typeof one>[]];
+  return z.discriminatedUnion('command', all, { error: `must be one of ${names.join(', ')}` });
+}
 
-/** Each command with its own parameters; an error points at what is missing. */
-export const PreviewBody = z.discriminatedUnion(
-  'command',
-  COMMAND_NAMES.map(one) as unknown as [ReturnType<typeof one>, ...ReturnType<typeof one>[]],
-) as unknown as z.ZodType<Command>;
+export const PreviewBody = bodyOf(COMMAND_NAMES, {}) as unknown as z.ZodType<Command>;
 
 export const ConfirmBody = z.strictObject({ preview_id: printable(64), reason: ReasonText }).meta({
   id: 'Command',
@@ -27,7 +32,7 @@ export const ApprovalBody = z
   .meta({ id: 'Approval', examples: [{ reason: 'checked with the bank' }] });
 export type ApprovalBody = z.infer<typeof ApprovalBody>;
 
-const Seen = z.record(z.string(), z.unknown());
+export const Seen = z.record(z.string(), z.unknown());
 const Tried = z.strictObject({
   step: z.enum(STEPS),
   target: z.string(),
@@ -37,7 +42,7 @@ const Tried = z.strictObject({
   outcome: z.enum(OUTCOMES).nullable(),
   request_id: z.string().nullable(),
 });
-const Evidence = z.strictObject({
+export const Evidence = z.strictObject({
   observed: z
     .strictObject({ at: Timestamp, payment: readingOf(Seen), inventory: readingOf(Seen) })
     .describe('As provider and warehouse were read for this preview, with their own words'),
@@ -65,7 +70,7 @@ const previewed = {
 export const PreviewOut = z.strictObject(previewed).meta({ id: 'CommandPreviewed' });
 export type PreviewOut = z.infer<typeof PreviewOut>;
 
-const Outcome = z.strictObject({
+export const Outcome = z.strictObject({
   summary: z.string(),
   phase: z.string(),
   condition: z.enum(REASON_NAMES),
