@@ -26,7 +26,11 @@ export const ACTS = {
   },
   capture: { how: 'POST …/capture takes what is authorized, once.', moves_money: true },
   lower_amount: {
-    how: 'PATCH the amount down to what is authorized or captured, or refund the difference by POST …/refunds.',
+    how: 'PATCH the amount down to what is authorized. It is fixed once money was captured.',
+    moves_money: true,
+  },
+  refund_difference: {
+    how: 'POST …/refunds gives back what was taken above the amount.',
     moves_money: true,
   },
   cancel: {
@@ -75,6 +79,10 @@ export const ACTS = {
   },
   release_finalizer: {
     how: 'Command release_finalizer, by a lead: stop waiting, and name what is left behind.',
+    moves_money: false,
+  },
+  give_up: {
+    how: 'Command give_up, by a lead: nothing is sent any more, and it is closed with a verdict.',
     moves_money: false,
   },
   resume: {
@@ -193,7 +201,7 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   },
   RefundedTwice: {
     by_itself: 'No more is sent.',
-    person: ['look_at_provider'],
+    person: ['look_at_provider', 'give_up'],
   },
   DisputedAfterRefund: {
     by_itself: 'The bank decides; without an answer the money goes twice.',
@@ -201,7 +209,7 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   },
   NotRefundable: {
     by_itself: 'It is read on; the refund goes when the provider lets it.',
-    person: ['look_at_provider'],
+    person: ['look_at_provider', 'give_up'],
   },
   RefundFailed: {
     by_itself: 'It is read on, and never sent again by itself.',
@@ -237,11 +245,11 @@ export const REASON_GUIDANCE: Readonly<Record<Reason, Guidance>> = {
   },
   CapturedShort: {
     by_itself: 'The goods are kept back; the rest is not charged.',
-    person: ['lower_amount', 'cancel'],
+    person: ['look_at_provider', 'cancel', 'give_up'],
   },
   CapturedAbove: {
     by_itself: 'The goods are kept back; nothing is given back by itself.',
-    person: ['lower_amount', 'cancel'],
+    person: ['refund_difference', 'cancel', 'give_up'],
   },
   StockLostAfterPayment: {
     by_itself: 'The warehouse is read on; nothing is reserved anew.',

@@ -13,6 +13,7 @@ import { BulkStore } from '../../src/store/bulk-store.js';
 import { CommandStore } from '../../src/store/command-store.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
+import { RefundBrake, type BrakeLimits } from '../../src/store/refund-brake.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { aBody, aDesk, keyed, pathOf } from './api.js';
@@ -75,6 +76,8 @@ export interface ShopOptions extends Partial<DeskOptions> {
   readonly carries_out?: boolean;
   /** See BulkDeskOptions. */
   readonly looking_ms?: number;
+  /** Of the worker; as a rule it never closes. */
+  readonly brake?: BrakeLimits;
 }
 
 /** `options`: how commands are taken; an answer waits for no pass unless they say so. */
@@ -82,9 +85,12 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
   const world = await aWorld();
   const { control } = world;
   const clock = standingClock(systemClock.now());
-  const worker = world.worker({ clock });
+  const { works = false, carries_out = true, looking_ms = 30_000, brake, ...deskOptions } = options;
+  const worker = world.worker({
+    clock,
+    ...(brake === undefined ? {} : { brake: new RefundBrake(world.db.database, brake) }),
+  });
   const logged: string[] = [];
-  const { works = false, carries_out = true, looking_ms = 30_000, ...deskOptions } = options;
   let passes = Promise.resolve(0);
   const bell = {
     ring: () => {

@@ -82,7 +82,6 @@ interface Broken {
   readonly reason: Reason;
   /** What is available, the safest first. */
   readonly next: readonly Act[];
-  readonly refused?: readonly Act[];
   /** A word of what is said to be uncertain. */
   readonly uncertain?: string;
 }
@@ -151,7 +150,7 @@ const TEN: readonly Broken[] = [
     name: 'captured less by somebody else',
     given: recorded({ facts: { payment: { ...CAPTURED, captured: 5_000 }, inventory: RESERVED } }),
     reason: 'CapturedShort',
-    next: ['lower_amount', 'cancel'],
+    next: ['look_at_provider', 'cancel', 'give_up'],
   },
   {
     name: 'the stock is lost and the money is here',
@@ -248,6 +247,48 @@ test('what cannot be asked for now is said to be so, with the words of the route
     ['adopt_payment', false, 'Cancellation was requested, which cannot be undone.'],
     ['cancel', false, 'It was asked for already.'],
   ]);
+});
+
+test.each<[string, OperationPatch, [Act, string | null][]]>([
+  [
+    'more is wanted than is authorized',
+    {
+      wish: aWish(aSpec({ amount: { value: 15_000, currency: 'EUR' } })),
+      facts: { payment: { ...PAYMENT, state: 'authorized', authorized: 12_900 }, inventory: RESERVED },
+    },
+    [
+      ['lower_amount', null],
+      ['cancel', null],
+    ],
+  ],
+  [
+    'more was captured than is wanted',
+    { facts: { payment: { ...CAPTURED, captured: 15_000 }, inventory: RESERVED } },
+    [
+      ['refund_difference', null],
+      ['cancel', null],
+      ['give_up', null],
+    ],
+  ],
+  [
+    'and the difference went back',
+    {
+      wish: aWish(aSpec({ refunds: [{ refund_id: 'r1', amount: 2_100 }] })),
+      facts: {
+        payment: { ...CAPTURED, captured: 15_000 },
+        inventory: RESERVED,
+        refunds: [aRefund({ refund_id: 'r1', amount: 2_100, state: 'succeeded', source: 'operation' })],
+      },
+    },
+    [
+      ['refund_difference', 'No more is held than is wanted.'],
+      ['cancel', null],
+      ['give_up', null],
+    ],
+  ],
+])('%s: only what its route accepts is named as available', (_name, patch, want) => {
+  const { safe_next } = toHandover(recorded(patch), NOW, POLICY);
+  expect(safe_next.map(({ act, why_not }) => [act, why_not])).toEqual(want);
 });
 
 test('what was sent, what is known of it, and who asked for what', () => {

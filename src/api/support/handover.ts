@@ -1,12 +1,20 @@
 /** The handover of an operation: a pure function of what is recorded. Redacted: ids, and no secrets or customer data. */
 import { openAttempts } from '../../operation/attempt.js';
-import { requestCancellation, requestCapture, tryPaymentAgain, type Change } from '../../operation/change.js';
+import {
+  requestCancellation,
+  requestCapture,
+  requestRefund,
+  tryPaymentAgain,
+  type Change,
+} from '../../operation/change.js';
 import { availabilities } from '../../operation/command.js';
 import { ACTS, FAILURE_GUIDANCE, REASON_GUIDANCE, type Act } from '../../operation/guidance.js';
 import { nextStep } from '../../operation/next-step.js';
 import { ALL_SEEN } from '../../operation/observation.js';
 import type { Operation, Policy } from '../../operation/operation.js';
+import { patchSpec } from '../../operation/patch.js';
 import { REASONS } from '../../operation/reason.js';
+import { heldAtProvider } from '../../operation/refund.js';
 import type { JournalAttempt, OperationEvent, OperationRecord } from '../../store/record.js';
 import type { Triage } from '../../store/triage-store.js';
 import { toOperationOut } from '../operations/representation.js';
@@ -207,16 +215,22 @@ function whyNot(act: Act, operation: Operation, now: Date, policy: Policy): stri
       return refusal(tryPaymentAgain(operation, undefined, asking));
     case 'capture':
       return refusal(requestCapture(operation, undefined, asking));
-    case 'lower_amount':
-      return operation.wish.cancellation === null
-        ? null
-        : 'Cancellation was requested: it gives back all money.';
+    case 'lower_amount': {
+      const { authorized } = operation.facts.payment;
+      return refusal(patchSpec(operation, { amount: { value: authorized } }, asking));
+    }
+    case 'refund_difference': {
+      const amount = heldAtProvider(operation) - operation.wish.spec.amount.value;
+      if (amount <= 0) return 'No more is held than is wanted.';
+      return refusal(requestRefund(operation, { refund_id: '', amount, reason: null }));
+    }
     case 'retry':
     case 'retry_refund':
     case 'reauthorize':
     case 'adopt_payment':
     case 'record_outcome':
     case 'release_finalizer':
+    case 'give_up':
     case 'resume':
       return availabilities(operation, asking).find(({ name }) => name === act)?.why_not ?? null;
     case 'wait':
