@@ -356,6 +356,7 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
     bulk: new BulkDesk(new BulkStore(database), commands, {
       approval_amount: config.APPROVAL_AMOUNT,
       begin: () => void bulk.tick(),
+      log: logger,
     }),
     clientSecrets: new ClientSecretReader(store, loop),
     clock: systemClock,

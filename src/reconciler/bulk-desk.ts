@@ -3,8 +3,10 @@ import { MOST_AT_ONCE, totalsOf } from '../operation/bulk.js';
 import { needsLead } from '../operation/command.js';
 import type { Command } from '../operation/command-rule.js';
 import type { BulkRecord, BulkStore, Excluded } from '../store/bulk-store.js';
+import { isAway } from '../store/database.js';
 import { PREVIEW_MS, REQUEST_MS, type CommandDesk, type DeskOptions, type Draft } from './command-desk.js';
 import { refusalOf, type Person, type Refused } from './commands.js';
+import type { Log } from './log.js';
 
 /** A proxy in between usually gives up after 60 s; the last readings begun may take as long as a provider that hangs. */
 const LOOKING_MS = 30_000;
@@ -26,6 +28,7 @@ export interface BulkCommands {
 export interface BulkDeskOptions extends Pick<DeskOptions, 'approval_amount'> {
   /** Told when there is something to carry out. */
   readonly begin: () => void;
+  readonly log: Log;
   /** How long a preview goes on looking; see LOOKING_MS. */
   readonly looking_ms?: number;
 }
@@ -126,8 +129,18 @@ export class BulkDesk implements BulkCommands {
       await new Promise((resolve) => setTimeout(resolve, wait));
       return this.#row(id, command, person, until);
     }
-    const drafted = await this.#desk.draft(id, command, person);
-    return drafted.kind === 'draft' ? drafted.draft : excluded(refusalOf(drafted).why);
+    try {
+      const drafted = await this.#desk.draft(id, command, person);
+      return drafted.kind === 'draft' ? drafted.draft : excluded(refusalOf(drafted).why);
+    } catch (error) {
+      if (isAway(error)) throw error;
+      // One record that cannot be worked with must not keep the others off the list.
+      this.#options.log.error(
+        { err: error, operation_id: id },
+        'a row of a bulk command could not be previewed',
+      );
+      return excluded('It could not be looked at: the service fails over this record, and the log says why.');
+    }
   }
 
   #limit = (currency: string): number => this.#options.approval_amount[currency] ?? Infinity;

@@ -39,6 +39,7 @@ interface Row {
 export class BulkRunner {
   readonly #options: BulkRunnerOptions;
   #running: Promise<void> | null = null;
+  #asked = false;
   #draining = false;
 
   constructor(options: BulkRunnerOptions) {
@@ -47,13 +48,23 @@ export class BulkRunner {
 
   /** Begins to carry out what is there, unless that is under way here. Resolves at once. */
   tick(): Promise<void> {
-    if (this.#running !== null || this.#draining) return Promise.resolve();
-    this.#running = this.run()
-      .catch((error: unknown) =>
-        this.#options.log.warn({ err: error }, 'a bulk command was broken off; a later tick goes on'),
-      )
-      .finally(() => (this.#running = null));
+    this.#asked = true;
+    if (!this.#draining) this.#running ??= this.#whileAsked();
     return Promise.resolve();
+  }
+
+  /** What is confirmed just as the last one ends is not left to a later tick. */
+  async #whileAsked(): Promise<void> {
+    try {
+      while (this.#asked) {
+        this.#asked = false;
+        await this.run();
+      }
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'a bulk command was broken off; a later tick goes on');
+    } finally {
+      this.#running = null;
+    }
   }
 
   /** Begins no more rows, and waits for those that are under way. */

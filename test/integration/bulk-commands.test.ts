@@ -173,6 +173,18 @@ describe('the preview', () => {
     expect(problem(answer).detail).toContain('check_provider, retry, pause, resume, give_up');
   });
 
+  test('a record that cannot be worked with is excluded, and keeps none of the others off the list', async () => {
+    await shop.held('whole', 'spoilt');
+    await shop.world.db.database.query(
+      `UPDATE order_operations SET spec = spec - 'payment' WHERE operation_id = 'spoilt'`,
+    );
+    const { rows, excluded } = frozen(await shop.preview('resume', ['spoilt', 'whole']));
+    expect(rows.map(({ operation_id }) => operation_id)).toEqual(['whole']);
+    expect(excluded).toEqual([
+      { operation_id: 'spoilt', why: expect.stringContaining('fails over this record') },
+    ]);
+  });
+
   test('of an account that is out nothing is read; one that asks for time gets it', async () => {
     await shop.held('away');
     const account = (set: string) =>
@@ -294,6 +306,23 @@ describe('a decision about many', () => {
     const row = ended.rows[2];
     expect(await late.runRow('stuck-3', row?.preview_id ?? '', decided)).toEqual({ kind: 'busy' });
     expect(await eventsOf(shop, 'stuck-3', 'command_retry')).toEqual([]);
+  });
+
+  test('an account that asks for time gets it before a row is begun', async () => {
+    await shop.held('patient');
+    const { bulk_id } = frozen(await shop.preview('resume', ['patient']));
+    const before = await shop.control.journalSequence();
+    await shop.world.db.database.query(
+      `UPDATE provider_accounts SET throttled_until = now() + interval '700 milliseconds'`,
+    );
+    const began = performance.now();
+    shown(await shop.confirm(bulk_id));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const early = performance.now() - began < 600 ? await shop.control.journal({ after: before }) : [];
+    expect(early).toEqual([]);
+    expect(states(await shop.ended(bulk_id))).toEqual(['patient done']);
+    expect(performance.now() - began).toBeGreaterThan(600);
+    expect(await shop.captures('patient')).toBe(1);
   });
 
   test('a request that nobody carried out within its time is not carried out later', async () => {

@@ -124,6 +124,7 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
     bulk: new BulkDesk(bulkStore, commands, {
       approval_amount: deskOptions.approval_amount ?? {},
       begin: () => void (carries_out && runner.tick()),
+      log: worker.log,
       looking_ms,
     }),
     clientSecrets: new ClientSecretReader(world.store, worker),
