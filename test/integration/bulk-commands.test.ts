@@ -306,6 +306,7 @@ describe('a decision about many', () => {
     const row = ended.rows[2];
     expect(await late.runRow('stuck-3', row?.preview_id ?? '', decided)).toEqual({ kind: 'busy' });
     expect(await eventsOf(shop, 'stuck-3', 'command_retry')).toEqual([]);
+    await shop.control.clearFaults();
   });
 
   test('an account that asks for time gets it before a row is begun', async () => {
