@@ -127,7 +127,7 @@ export class BulkRunner {
   /** False: it is too late to begin it. */
   async #row(bulk: BulkRecord, row: Row): Promise<boolean> {
     const { store, desk, log } = this.#options;
-    if (row.carriedOut === null && !(await this.#mayBegin(bulk.bulk_id, row.operation_id))) return false;
+    if (!(await this.#mayGoOn(bulk.bulk_id, row))) return false;
     let refusal: Refusal;
     try {
       const answer = await desk.runRow(row.operation_id, row.preview_id, {
@@ -156,14 +156,18 @@ export class BulkRunner {
     return true;
   }
 
-  /** Waits as long as the provider asked this account to. False: the time for beginning rows is over. */
-  async #mayBegin(bulkId: string, operationId: string): Promise<boolean> {
+  /**
+   * The lease begins anew. Before a row is begun it waits as long as the provider asked its account to. False: the time for
+   * beginning rows is over.
+   */
+  async #mayGoOn(bulkId: string, { operation_id, carriedOut }: Row): Promise<boolean> {
     const { store, runner, lease_ms } = this.#options;
     for (;;) {
       const held = await store.renew(bulkId, runner, lease_ms);
       if (held === null || this.#draining) throw new LeaseLost();
+      if (carriedOut !== null) return true;
       if (held.expired) return false;
-      const wait = (await store.leaveOf(operationId))?.wait_ms ?? 0;
+      const wait = (await store.leaveOf(operation_id))?.wait_ms ?? 0;
       if (wait === 0) return true;
       await pause(Math.min(wait + 1, PAUSE_MS));
     }
@@ -171,7 +175,7 @@ export class BulkRunner {
 
   async #end(bulk: BulkRecord, rows: readonly Row[], stopped: Stopped | null): Promise<void> {
     const { bulk_id, command } = bulk;
-    await this.#options.store.end(bulk_id, this.#options.runner, stopped);
+    if (!(await this.#options.store.end(bulk_id, this.#options.runner, stopped))) return;
     const failures = rows.filter((row) => isFailed(command, progressOf(row))).length;
     this.#options.log.info(
       { bulk_id, command, rows: rows.length, failures, stopped },

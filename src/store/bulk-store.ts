@@ -157,7 +157,8 @@ UPDATE bulk_commands SET lease_holder = NULL, lease_expires_at = NULL WHERE bulk
 /** From then on no row of it is carried out: see the command's own statement. */
 const END = `
 UPDATE bulk_commands SET state = 'ended', ended_at = now(), stopped = $3, lease_holder = NULL, lease_expires_at = NULL
-WHERE bulk_id = $1 AND lease_holder = $2 AND state = 'running'`;
+WHERE bulk_id = $1 AND lease_holder = $2 AND state = 'running'
+RETURNING 1`;
 
 const REFUSE = `
 UPDATE commands c SET refused = $3 FROM bulk_commands b
@@ -252,8 +253,9 @@ export class BulkStore {
     await this.#database.query(RELEASE, [bulkId, runner]);
   }
 
-  async end(bulkId: string, runner: string, stopped: Stopped | null): Promise<void> {
-    await this.#database.query(END, [bulkId, runner, stopped]);
+  /** False: somebody else has the lease. */
+  async end(bulkId: string, runner: string, stopped: Stopped | null): Promise<boolean> {
+    return (await this.#database.query(END, [bulkId, runner, stopped])).length > 0;
   }
 
   async refuse(bulkId: string, previewId: string, refusal: RowRefusal): Promise<void> {
