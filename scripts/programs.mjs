@@ -28,6 +28,7 @@ export async function startProduct({ root, lifetime, services, sandbox, say }) {
   const secrets = {
     checkout: randomBytes(12).toString('hex'),
     support: randomBytes(12).toString('hex'),
+    lead: randomBytes(12).toString('hex'),
     webhooks: `whsec_${randomBytes(16).toString('hex')}`,
   };
   for (let attempt = 1; ; attempt += 1) {
@@ -40,8 +41,8 @@ export async function startProduct({ root, lifetime, services, sandbox, say }) {
     if (await waitUntil(isReady, options)) {
       if (port !== wanted) say(`port ${wanted} is taken`);
       await registerWebhook({ sandbox, url, secret: secrets.webhooks, signal: lifetime.signal });
-      const { checkout, support } = secrets;
-      return { name: 'the product', url, log, keys: { checkout, support }, exited: program.exited };
+      const { webhooks: _, ...keys } = secrets;
+      return { name: 'the product', url, log, keys, exited: program.exited };
     }
     // Somebody took the port between our look and the product's.
     const isLostRace = program.hasExited() && readFileSync(log, 'utf8').includes('EADDRINUSE');
@@ -63,7 +64,7 @@ function settings({ port, services, sandbox, secrets }) {
     STRIPE_API_BASE: sandbox.url,
     ACCOUNTS_FILE: '',
     INVENTORY_URL: `${sandbox.url}/warehouse`,
-    API_KEYS: `demo-checkout:checkout:${secrets.checkout},demo-support:support:${secrets.support}`,
+    API_KEYS: `demo-checkout:checkout:${secrets.checkout},demo-support:support:${secrets.support},demo-lead:support_lead:${secrets.lead}`,
     // A demonstration should take seconds: a short patience with a provider that answers at once or never,
     // and pauses to match. The lease has to outlast two calls.
     PROVIDER_TIMEOUT_MS: '2000',

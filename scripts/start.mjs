@@ -82,6 +82,8 @@ See what became of it, and what the provider's books say:
   curl -s ${as(product.keys.checkout)} '${product.url}/v1/operations/my-order-1?wait=20'
   curl -s ${as(product.keys.checkout)} ${product.url}/v1/operations/my-order-1/events
   curl -s '${sandbox.url}/_sandbox/ledger?operation_id=my-order-1'
-What support sees:
-  curl -s ${as(product.keys.support)} '${product.url}/v1/operations?attention=true'`);
+What support sees, and what a lead may do besides (pause, give_up, record_outcome, approvals):
+  curl -s ${as(product.keys.support)} '${product.url}/v1/operations?attention=true'
+  curl -s ${as(product.keys.lead)} ${json} -d '{"reason": "a trial"}' ${product.url}/v1/accounts/default/pause
+  curl -s ${as(product.keys.lead)} ${json} -d '{"reason": "it is over"}' ${product.url}/v1/accounts/default/resume`);
 }

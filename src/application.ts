@@ -212,7 +212,7 @@ async function prepared(
     await new AccountStore(database).register([...config.accounts.keys()]);
     return true;
   } catch (error) {
-    logger.warn({ err: error }, 'waiting for the database');
+    logger.warn({ error: String(error) }, 'waiting for the database');
     return false;
   }
 }

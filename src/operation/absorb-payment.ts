@@ -106,14 +106,16 @@ export function adoptable(facts: Facts, operation: Operation, reading: PaymentRe
 function toRefundFact(operation: Operation, reading: RefundReading): RefundFact {
   const ours = reading.refund_id !== null && reading.operation_id === operation.operation_id;
   const refundId = ours && reading.refund_id !== null ? reading.refund_id : reading.reference;
-  const asked = operation.wish.spec.refunds.some((request) => request.refund_id === refundId);
+  const asked = operation.wish.spec.refunds.find((request) => request.refund_id === refundId);
+  const isOfCancellation = ours && refundId.startsWith('cancellation');
   return {
     refund_id: refundId,
     amount: reading.amount,
     state: reading.state,
-    source: asked ? 'operation' : ours && refundId.startsWith('cancellation') ? 'cancellation' : 'external',
+    source: asked !== undefined ? 'operation' : isOfCancellation ? 'cancellation' : 'external',
     provider_reference: reading.reference,
-    reason: reading.reason,
+    // The provider's word, once it has one.
+    reason: reading.reason ?? asked?.reason ?? null,
   };
 }
 

@@ -82,7 +82,7 @@ async function swept(setting: Setting) {
       provider: () => provider,
       admit: () => Promise.resolve(null),
       answered: () => Promise.resolve(),
-      failed: (_account: string, _for: string, failure: Failure) => {
+      failed: (_call: unknown, failure: Failure) => {
         isOut ||= failure.class === 'outage';
         reported.push(failure.code);
         return Promise.resolve(failure);
