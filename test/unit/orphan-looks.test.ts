@@ -88,7 +88,7 @@ async function swept(setting: Setting) {
         return Promise.resolve(failure);
       },
       read(account: string, whom: string, reading: Reading<PaymentReading>) {
-        if (reading.kind === 'unknown') void this.failed(account, whom, reading.failure);
+        if (reading.kind === 'unknown') void this.failed({ account, whom }, reading.failure);
         return Promise.resolve(reading);
       },
     },
