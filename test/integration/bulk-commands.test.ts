@@ -279,6 +279,9 @@ describe('a decision about many', () => {
     for (const id of ids) {
       await shop.order(id);
       expect((await shop.settle(id)).status.attention?.reason).toBe('RetryBudgetExhausted');
+      // Others are taken: it is no trouble of the account.
+      await shop.order(`beside ${id}`);
+      expect((await shop.settle(`beside ${id}`)).status.phase).toBe('fulfilled');
     }
     const { bulk_id, rows } = frozen(await shop.preview('retry', ids));
     expect(rows).toHaveLength(5);
