@@ -10,7 +10,9 @@ import { amountProblem } from './payment/stripe/money.js';
 import type { PaymentProvider } from './payment/port.js';
 import { StripeProvider } from './payment/stripe/stripe-provider.js';
 import type { QueueBackend } from './queue/backend.js';
+import { FindingDesk } from './orphans/finding-desk.js';
 import { OrphanSweep } from './orphans/orphan-sweep.js';
+import type { Sight } from './orphans/ports.js';
 import { ClockWork, SWEEP } from './queue/clock-work.js';
 import { QueueBell } from './queue/queue-bell.js';
 import type { Bell } from './reconciler/bell.js';
@@ -28,10 +30,11 @@ import { BulkStore } from './store/bulk-store.js';
 import { CommandStore } from './store/command-store.js';
 import { Database } from './store/database.js';
 import { EventInbox } from './store/event-inbox.js';
+import { FindingAttemptStore } from './store/finding-attempt-store.js';
+import { FindingCommandStore } from './store/finding-command-store.js';
 import { FindingStore } from './store/finding-store.js';
 import { MissingWalkStore } from './store/missing-walk-store.js';
 import { OrphanSweepStore } from './store/orphan-sweep-store.js';
-import { StrayCancelStore } from './store/stray-cancel-store.js';
 import { PassStore } from './store/pass-store.js';
 import { PostgresOperationStore } from './store/postgres-operation-store.js';
 import { RefundBrake } from './store/refund-brake.js';
@@ -146,6 +149,8 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       commands,
       bulk,
       bell: nearest,
+      orphans,
+      decisionsBell: new QueueBell(queue, logger, DECISIONS),
     }),
   );
   try {
@@ -169,6 +174,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
         orphans: { interval_ms: config.ORPHAN_SWEEP_INTERVAL_MS, tick: () => orphans.tick() },
         // Whoever began one may be gone.
         bulk: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => bulk.tick() },
+        [DECISIONS]: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => orphans.decided() },
       },
       clock: systemClock,
       log: logger,
@@ -294,6 +300,9 @@ function brakeOf(config: Config, database: Database): RefundBrake {
   return new RefundBrake(database, limits, new Map(ofAccounts));
 }
 
+/** The schedule, and the bell, of what people decided about findings. */
+const DECISIONS = 'decisions';
+
 /** What is created last is listed again for so long: lists may lag, and most payments get their money within minutes. */
 const OVERLAP_MS = 900_000;
 
@@ -305,27 +314,38 @@ function orphanSweepOf(
 ): OrphanSweep {
   return new OrphanSweep({
     sweeps: new OrphanSweepStore(database),
-    findings: new FindingStore(database),
+    ...sightOf(config, database, loop, metrics),
     missing: new MissingWalkStore(database),
-    cancels: new StrayCancelStore(database),
-    accounts: loop.accounts,
+    attempts: new FindingAttemptStore(database),
+    commands: new FindingCommandStore(database),
+    brake: loop.brake,
     names: [...config.accounts.keys()],
-    exclusive: new Set(config.ORPHAN_EXCLUSIVE_ACCOUNTS),
     pacing: {
       lookback_ms: config.ORPHAN_LOOKBACK_HOURS * 3_600_000,
       lookback_interval_ms: config.ORPHAN_LOOKBACK_INTERVAL_MS,
       overlap_ms: OVERLAP_MS,
     },
-    grace_ms: config.ORPHAN_GRACE_MS,
     interval_ms: config.ORPHAN_SWEEP_INTERVAL_MS,
     worker: loop.worker,
     lease_ms: loop.lease_ms,
+    provider_timeout_ms: loop.provider_timeout_ms,
+    clock: loop.clock,
+  });
+}
+
+/** How a payment is looked at, by the sweep and for people. */
+function sightOf(config: Config, database: Database, loop: LoopDependencies, metrics: Metrics): Sight {
+  return {
+    findings: new FindingStore(database),
+    accounts: loop.accounts,
+    exclusive: new Set(config.ORPHAN_EXCLUSIVE_ACCOUNTS),
+    grace_ms: config.ORPHAN_GRACE_MS,
     log: loop.log,
     observer: {
       request: (account, step, outcome) => metrics.providerRequests.inc({ account, step, outcome }),
       effect: (step, outcome) => metrics.effects.inc({ step, outcome }),
     },
-  });
+  };
 }
 
 interface Parts {
@@ -338,6 +358,8 @@ interface Parts {
   readonly commands: CommandDesk;
   readonly bulk: BulkRunner;
   readonly bell: Bell;
+  readonly orphans: OrphanSweep | null;
+  readonly decisionsBell: Bell;
 }
 
 function apiDependencies(config: Config, parts: Parts): ApiDependencies {
@@ -358,6 +380,7 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
       begin: () => void bulk.tick(),
       log: logger,
     }),
+    findingCommands: findingDeskOf(config, parts),
     clientSecrets: new ClientSecretReader(store, loop),
     clock: systemClock,
     policy: loop.policy,
@@ -374,6 +397,23 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
       [...config.accounts].map(([name, { webhook_secret = [] }]) => [name, [webhook_secret].flat()]),
     ),
   };
+}
+
+function findingDeskOf(
+  config: Config,
+  { database, metrics, loop, commands, orphans, decisionsBell }: Parts,
+): FindingDesk {
+  return new FindingDesk(
+    {
+      ...sightOf(config, database, loop, metrics),
+      commands: new FindingCommandStore(database),
+      attempts: new FindingAttemptStore(database),
+      operations: commands,
+      bell: orphans === null ? decisionsBell : { ring: () => void orphans.decided() },
+      clock: loop.clock,
+    },
+    { approval_amount: config.APPROVAL_AMOUNT },
+  );
 }
 
 /** A process that also works need not go through the queue to wake itself; what it has no room for, others are told. */

@@ -1,6 +1,7 @@
 /** The wiring of the API, on one screen. */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { ApiDependencies, FullDependencies } from './dependencies.js';
+import { FindingCommandsController } from './findings/finding-commands.controller.js';
 import { FindingsController } from './findings/findings.controller.js';
 import { ActionsController } from './operations/actions.controller.js';
 import { BulkController } from './operations/bulk.controller.js';
@@ -23,6 +24,7 @@ import {
   CLIENT_SECRETS,
   CLOCK,
   COMMANDS,
+  FINDING_COMMANDS,
   FINDINGS,
   DESK,
   INBOX,
@@ -50,6 +52,7 @@ const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(PLANNER, dependencies.planner),
   value(COMMANDS, dependencies.commands),
   value(BULK, dependencies.bulk),
+  value(FINDING_COMMANDS, dependencies.findingCommands),
   value(CLIENT_SECRETS, dependencies.clientSecrets),
   value(CLOCK, dependencies.clock),
   value(POLICY, dependencies.policy),
@@ -77,6 +80,7 @@ export class ApiModule {
         CustomerController,
         JournalController,
         FindingsController,
+        FindingCommandsController,
         CommandsController,
         BulkController,
         AccountsController,

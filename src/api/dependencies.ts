@@ -7,6 +7,7 @@ import type { BulkCommands } from '../reconciler/bulk-desk.js';
 import type { ClientSecrets } from '../reconciler/client-secret.js';
 import type { Commands } from '../reconciler/commands.js';
 import type { Planner } from '../reconciler/plan.js';
+import type { FindingCommands } from '../orphans/finding-commands.js';
 import type { FindingStore } from '../store/finding-store.js';
 import type { AccountDesk } from '../store/account-desk.js';
 import type { Authenticator } from './http/authentication.js';
@@ -53,6 +54,7 @@ export interface FullDependencies {
   readonly planner: Planner;
   readonly commands: Commands;
   readonly bulk: BulkCommands;
+  readonly findingCommands: FindingCommands;
   readonly clientSecrets: ClientSecrets;
   readonly clock: Clock;
   readonly policy: Policy;

@@ -4,6 +4,7 @@ export const METRICS = Symbol('Metrics');
 export const LOGGER = Symbol('Logger');
 export const STORE = Symbol('OperationStore');
 export const FINDINGS = Symbol('findings');
+export const FINDING_COMMANDS = Symbol('FindingCommands');
 export const BELL = Symbol('Bell');
 export const PLANNER = Symbol('Planner');
 export const COMMANDS = Symbol('Commands');

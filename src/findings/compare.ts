@@ -2,9 +2,10 @@
 import { EFFECT_KEY_LIFE_MS, openAttempts, type Attempt, type Parameters } from '../operation/attempt.js';
 import { formatMoney } from '../operation/money.js';
 import type { PaymentReading } from '../operation/observation.js';
-import { readable, type Operation } from '../operation/operation.js';
+import type { Operation } from '../operation/operation.js';
 import { isGiven } from '../operation/refund.js';
 import type { Draft, FindingCommand, FindingKind, RecordedSide, SeenPayment } from './finding.js';
+import { couldAdopt, isClosed, Sides } from './sides.js';
 
 export interface Rules {
   readonly account: string;
@@ -48,29 +49,6 @@ export function compare(
     total.recorded += recorded.captured - recorded.given;
   }
   return { drafts, totals };
-}
-
-class Sides {
-  readonly #own = new Map<string, RecordedSide>();
-  readonly #adopting = new Map<string, RecordedSide[]>();
-  readonly #named = new Map<string, RecordedSide>();
-
-  constructor(records: readonly RecordedSide[], account: string) {
-    for (const record of records) {
-      const operation = readable(record.operation);
-      const side = { ...record, operation };
-      this.#named.set(operation.operation_id, side);
-      // The same id on another account is another payment.
-      if (operation.account !== account) continue;
-      if (operation.provider_reference !== null) this.#own.set(operation.provider_reference, side);
-      const { reference } = operation.wish.spec.payment;
-      if (reference !== null) this.#adopting.set(reference, [...(this.#adopting.get(reference) ?? []), side]);
-    }
-  }
-
-  owner = (reference: string): RecordedSide | null => this.#own.get(reference) ?? null;
-  adopting = (reference: string): readonly RecordedSide[] => this.#adopting.get(reference) ?? [];
-  named = (operationId: string): RecordedSide | null => this.#named.get(operationId) ?? null;
 }
 
 /** A payment that an operation has recorded as its own. */
@@ -248,13 +226,6 @@ const recordedMoney = ({ facts }: Operation): { captured: number; given: number 
   captured: facts.payment.captured,
   given: total(facts.refunds.filter(isGiven)),
 });
-
-export const isClosed = ({ status }: Operation): boolean =>
-  status.phase === 'cancelled' || status.phase === 'rejected';
-
-/** The order is wanted and nothing of its own pays for it. */
-const couldAdopt = ({ wish, facts }: Operation): boolean =>
-  wish.cancellation === null && ['none', 'failed', 'canceled'].includes(facts.payment.state);
 
 interface Details extends Pick<Draft, 'amount' | 'message'> {
   readonly waits_for?: Draft['waits_for'];

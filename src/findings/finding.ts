@@ -15,11 +15,11 @@ export const FINDING_KINDS = {
 export type FindingKind = keyof typeof FINDING_KINDS;
 export const FINDING_KIND_NAMES = Object.keys(FINDING_KINDS) as [FindingKind, ...FindingKind[]];
 
-/** `resolved`: its reason is gone. */
-export const FINDING_STATES = ['open', 'resolved'] as const;
+/** `dismissed`: a person said that nothing is to be done, while its facts stay as they are. `resolved`: its reason is gone. */
+export const FINDING_STATES = ['open', 'dismissed', 'resolved'] as const;
 export type FindingState = (typeof FINDING_STATES)[number];
 
-/** What a person could do about it; not each is a command yet. `refund_stray` gives back what the payment holds, or voids what it has authorized. */
+/** What a person can do about it. `refund_stray` gives back what the payment holds, or voids what it has authorized. */
 export const FINDING_COMMANDS = ['adopt_payment', 'refund_stray', 'check_provider', 'dismiss'] as const;
 export type FindingCommand = (typeof FINDING_COMMANDS)[number];
 
@@ -41,6 +41,26 @@ export interface Evidence {
   readonly recorded: Readonly<Record<string, unknown>> | null;
   /** What was looked at to believe an absence. */
   readonly proof?: Readonly<Record<string, unknown>>;
+}
+
+/** As people see it; suspicions are not shown. Times RFC 3339. */
+export interface Finding {
+  readonly finding_id: string;
+  /** +1 with each change that a reader sees. */
+  readonly resource_version: number;
+  readonly kind: FindingKind;
+  readonly account: string;
+  readonly state: FindingState;
+  readonly provider_reference: string;
+  readonly operation_id: string | null;
+  readonly amount: number;
+  readonly currency: string;
+  readonly message: string;
+  readonly evidence: Evidence;
+  readonly suggested: FindingCommand;
+  readonly first_seen_at: string;
+  readonly last_seen_at: string;
+  readonly resolved_at: string | null;
 }
 
 /** One disagreement, as one look shows it. */
@@ -68,3 +88,33 @@ export interface Draft {
   readonly created_at: string | null;
   readonly terms: Parameters | null;
 }
+
+/** What a dismissal rests on: when any of it changes, the finding is open again. When it was seen is none of it. */
+export function factsOf({
+  amount,
+  currency,
+  operation_id,
+  evidence: { provider, recorded },
+}: Pick<Draft, 'amount' | 'currency' | 'operation_id' | 'evidence'>): Record<string, unknown> {
+  return {
+    amount,
+    currency,
+    operation_id,
+    provider: provider === null ? null : pick(provider, OF_PROVIDER),
+    recorded: recorded === null ? null : pick(recorded, OF_RECORD),
+  };
+}
+
+const OF_PROVIDER = ['state', 'authorized', 'captured', 'refunded', 'refund_pending', 'lost', 'operation_id'];
+const OF_RECORD = [
+  'operation_id',
+  'account',
+  'phase',
+  'provider_reference',
+  'payment_state',
+  'amount',
+  'captured',
+  'refunded',
+];
+const pick = (side: Readonly<Record<string, unknown>>, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(names.map((name) => [name, side[name] ?? null]));

@@ -55,7 +55,8 @@ export type PaymentStep =
       readonly name: 'create_refund';
       readonly target: string;
       readonly reference: string;
-      readonly operation_id: string;
+      /** Null: the payment names no operation. */
+      readonly operation_id: string | null;
       readonly refund_id: string;
       readonly amount: number;
       readonly currency: string;

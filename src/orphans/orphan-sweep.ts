@@ -1,6 +1,6 @@
 /**
  * The two-sided sweep: what each account holds is listed page by page and compared with what we recorded. Lists only make
- * suspicious; a look at the one payment decides. It moves no money.
+ * suspicious; a look at the one payment decides. By itself it moves no money; what people decided it carries out.
  */
 import { compare } from '../findings/compare.js';
 import {
@@ -17,6 +17,7 @@ import type { Failure } from '../operation/failure.js';
 import { OperationId } from '../operation/spec.js';
 import type { PaymentPage, PaymentProvider } from '../payment/port.js';
 import type { PageEntry } from '../store/orphan-sweep-store.js';
+import { carryOutDecided } from './decided.js';
 import { lookAt } from './look.js';
 import { lookForMissing } from './missing.js';
 import { FOR_SWEEP, type GoesOn, type OrphanDependencies } from './ports.js';
@@ -33,6 +34,9 @@ const UNREADABLE_PER_TICK = 3;
 export class OrphanSweep {
   readonly #deps: OrphanDependencies;
   #running: Promise<void> | null = null;
+  #deciding: Promise<void> | null = null;
+  /** It was rung while decisions were being carried out. */
+  #rung = false;
   #draining = false;
   #isRegistered = false;
 
@@ -54,21 +58,55 @@ export class OrphanSweep {
     return Promise.resolve();
   }
 
-  /** Begins no more, and waits for the call that is under way. */
+  /** Begins to carry out what people decided. Resolves at once, like a tick; a ring meanwhile is kept. */
+  decided(): Promise<void> {
+    this.#rung = this.#deciding !== null;
+    if (this.#rung || this.#draining) return Promise.resolve();
+    this.#deciding = this.carryOut()
+      .catch((error: unknown) =>
+        this.#deps.log.warn({ error: String(error) }, 'decisions wait for a later tick'),
+      )
+      .finally(() => {
+        this.#deciding = null;
+        if (this.#rung) void this.decided();
+      });
+    return Promise.resolve();
+  }
+
+  /** Begins no more, and waits for the calls that are under way. */
   async drain(): Promise<void> {
     this.#draining = true;
-    await this.#running;
+    await Promise.all([this.#running, this.#deciding]);
+  }
+
+  /** What people decided, for all accounts that nobody holds; whoever sweeps an account carries it out between its calls. */
+  async carryOut(): Promise<void> {
+    const { sweeps, names, worker, lease_ms } = this.#deps;
+    await this.#register();
+    const claims = await sweeps.claim(names, worker, lease_ms, 'decided');
+    await allOf(claims.map((claim) => this.#carryOut(claim)));
+  }
+
+  async #carryOut(claim: SweepClaim): Promise<void> {
+    const { accounts, sweeps } = this.#deps;
+    const provider = accounts.provider(claim.account);
+    if (provider !== undefined && (await accounts.admit(claim.account, FOR_SWEEP)) === null)
+      await carryOutDecided(claim, provider, () => this.#goesOn(claim), this.#deps);
+    await sweeps.release(claim, null);
+  }
+
+  async #register(): Promise<void> {
+    const { sweeps, names, interval_ms } = this.#deps;
+    if (!this.#isRegistered) await sweeps.register(names, interval_ms / 2);
+    this.#isRegistered = true;
   }
 
   /** One tick over all accounts that are due. Safe to repeat: what another process holds or has just done is left alone. */
   async sweep(): Promise<void> {
-    const { sweeps, names, worker, lease_ms, interval_ms } = this.#deps;
-    if (!this.#isRegistered) await sweeps.register(names, interval_ms / 2);
-    this.#isRegistered = true;
+    const { sweeps, names, worker, lease_ms } = this.#deps;
+    await this.#register();
     const claims = await sweeps.claim(names, worker, lease_ms);
-    const ends = await Promise.allSettled(claims.map((claim) => this.#sweepAccount(claim)));
-    const failed = ends.find((end) => end.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    await allOf(claims.map((claim) => this.#sweepAccount(claim)));
   }
 
   async #sweepAccount(claim: SweepClaim): Promise<void> {
@@ -77,10 +115,13 @@ export class OrphanSweep {
     if (provider === undefined || (await accounts.admit(claim.account, FOR_SWEEP)) !== null) {
       return sweeps.release(claim, interval_ms / 2);
     }
-    const listed = await this.#list(claim, provider);
     const goesOn = (): Promise<boolean> => this.#goesOn(claim);
-    const looked = listed.goesOn && (await this.#look(claim, provider, goesOn));
-    if (looked) await lookForMissing(claim, provider, goesOn, this.#deps);
+    const decide = (): Promise<boolean> => carryOutDecided(claim, provider, goesOn, this.#deps);
+    // People wait for it: before and after what takes long.
+    await decide();
+    const listed = await this.#list(claim, provider);
+    const looked = listed.goesOn && (await decide()) && (await this.#look(claim, provider, goesOn));
+    if (looked && (await decide())) await lookForMissing(claim, provider, goesOn, this.#deps);
     // Ticks do not come to the millisecond, so the next one counts as early only well before its time.
     await sweeps.release(claim, listed.isBehind ? 0 : interval_ms / 2);
   }
@@ -186,6 +227,12 @@ export class OrphanSweep {
     if (failure.class === 'authorization') return failure;
     return this.#deps.accounts.failed({ account, operation: FOR_SWEEP, step: null }, failure);
   }
+}
+
+/** All of them end, also when one fails. */
+async function allOf(works: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find((end) => end.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
 }
 
 /** An id that no operation can have is one of another system. */

@@ -14,17 +14,20 @@ const GIVE_UP_MS = 2_000;
  * `keepLastIfActive`: a bell that rings while another is being answered is kept, for the work may have come after
  * that one's claim. Without it such a bell would be dropped.
  */
-const DEDUPLICATION = { id: 'bell', keepLastIfActive: true };
+const once = (name: string) => ({ deduplication: { id: name, keepLastIfActive: true } });
 
 export class QueueBell implements Bell {
   readonly #queue: BellQueue;
   readonly #log: Log;
+  readonly #name: string;
   #ringing = false;
   #again = false;
 
-  constructor(queue: BellQueue, log: Log) {
+  /** `name`: of the schedule that it hurries; none: that of the orders. */
+  constructor(queue: BellQueue, log: Log, name = 'bell') {
     this.#queue = queue;
     this.#log = log;
+    this.#name = name;
   }
 
   /** At once after a silence; then at most one ring at a time and a pause, however often this is called. */
@@ -47,7 +50,7 @@ export class QueueBell implements Bell {
 
   async #ring(): Promise<void> {
     try {
-      await within(GIVE_UP_MS, this.#queue.add('bell', {}, { deduplication: DEDUPLICATION }));
+      await within(GIVE_UP_MS, this.#queue.add(this.#name, {}, once(this.#name)));
     } catch (error) {
       // What waits is found by the sweep; ringing again at once would only hammer a queue that is away.
       this.#again = false;

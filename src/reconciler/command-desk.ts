@@ -18,17 +18,17 @@ import type { Bell } from './bell.js';
 import { inWords } from './command-words.js';
 import type { CommandAnswer, Commands, Person, Refused } from './commands.js';
 import { SYSTEM, transitions } from './events.js';
-import { lookAt, whyNotAdoptable, type Eyes, type Looked } from './look.js';
+import { adoptionOf, lookAt, type Eyes, type Looked } from './look.js';
 
 /** Long enough to read the evidence, too short to come back to it after lunch. */
 export const PREVIEW_MS = 10 * 60_000;
 /** The second person has to be found first. */
 export const REQUEST_MS = 60 * 60_000;
 /** Each time somebody else wrote to the operation, and yet nothing that matters changed. */
-const MOST_TRIES = 10;
+export const MOST_TRIES = 10;
 /** What became of it is usually seen within one pass; whoever asks again later is told then. */
-const PATIENCE_MS = 3_000;
-const POLL_MS = 50;
+export const PATIENCE_MS = 3_000;
+export const POLL_MS = 50;
 
 export interface DeskOptions {
   /** Minor units by currency that one person may move alone; a currency that is not named has no limit. */
@@ -345,9 +345,12 @@ export class CommandDesk implements Commands {
     const owner = await this.#commands.ownerOf(recorded.account, reference);
     if (owner !== null && owner !== recorded.operation_id)
       return { kind: 'refused', why: `The payment serves the operation "${owner}" already.` };
+    if (await this.#commands.isGivenBack(recorded.account, reference))
+      return { kind: 'refused', why: 'A person decided to give this payment back, and that has not ended.' };
     const attempts = looked.seen.attempts as readonly JournalAttempt[];
-    const why = await whyNotAdoptable({ ...recorded, ...made.operation }, attempts, this.#eyes);
-    return why === null ? made : { kind: 'refused', why };
+    const adoption = await adoptionOf({ ...recorded, ...made.operation }, attempts, this.#eyes);
+    if ('why' in adoption) return { kind: 'refused', why: adoption.why };
+    return { ...made, effects: [...made.effects, ...adoption.effects] };
   }
 
   /** What the loop would do next, in words. */

@@ -10,8 +10,8 @@ export interface Person {
 }
 
 /** Why nothing was done, or the command as it is now. */
-export type CommandAnswer =
-  | { readonly kind: 'command'; readonly command: CommandRecord }
+export type CommandAnswer<Record = CommandRecord> =
+  | { readonly kind: 'command'; readonly command: Record }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'not_available'; readonly why: string }
   | { readonly kind: 'needs_lead'; readonly command: CommandName }
@@ -40,7 +40,7 @@ export interface Refusal {
 export function refusalOf(answer: Refused): Refusal {
   switch (answer.kind) {
     case 'not_found':
-      return { problem: 'not_found', why: 'There is no such operation, or no such preview of it.' };
+      return { problem: 'not_found', why: 'There is nothing of this id, or no such preview of it.' };
     case 'not_available':
       return { problem: 'command_not_available', why: answer.why };
     case 'needs_lead':

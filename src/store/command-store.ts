@@ -2,6 +2,7 @@
 import type { Command, CommandName } from '../operation/command-rule.js';
 import type { Bound, CommandOutcome, Evidence } from '../operation/evidence.js';
 import type { Database } from './database.js';
+import { REFUND_AT_WORK } from './finding-command-sql.js';
 import { SET_WISH, tell, wishParameters } from './postgres-operation-store.js';
 import type { EventDraft, WishChange } from './record.js';
 
@@ -242,6 +243,11 @@ export class CommandStore {
       [account, reference],
     );
     return row?.operation_id ?? null;
+  }
+
+  /** Whether a person decided to give this payment back beside the orders, and that has not ended. */
+  async isGivenBack(account: string, reference: string): Promise<boolean> {
+    return (await this.#database.query(REFUND_AT_WORK, [account, reference])).length > 0;
   }
 }
 

@@ -22,6 +22,7 @@ import { MoneyOutTurns1700000000012 } from '../../migrations/0012-money-out-turn
 import { LeanRows1700000000013 } from '../../migrations/0013-lean-rows.js';
 import { AccountSteps1700000000017 } from '../../migrations/0017-account-steps.js';
 import { BulkCommands1700000000015 } from '../../migrations/0015-bulk-commands.js';
+import { FindingCommands1700000000014 } from '../../migrations/0014-finding-commands.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -143,6 +144,7 @@ export class Database {
         LeanRows1700000000013,
         AccountSteps1700000000017,
         BulkCommands1700000000015,
+        FindingCommands1700000000014,
       ],
       migrationsTableName: 'schema_migrations',
       synchronize: false,

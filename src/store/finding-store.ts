@@ -1,36 +1,41 @@
 /** Findings, and the operations that they could be about. Every write of the sweep names the claim that it belongs to. */
 import type { Parameters } from '../operation/attempt.js';
-import type {
-  Draft,
-  Evidence,
-  FindingCommand,
-  FindingKind,
-  FindingState,
-  RecordedSide,
+import type { Decided } from '../operation/decisions.js';
+import {
+  factsOf,
+  type Draft,
+  type Finding,
+  type FindingCommand,
+  type FindingKind,
+  type FindingState,
+  type RecordedSide,
 } from '../findings/finding.js';
 import type { SweepClaim } from '../findings/rounds.js';
+import type { CommandState } from './command-store.js';
 import { cursorOf } from './cursor.js';
 import type { Database } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toRecord } from './mapping.js';
 import { storable } from './entry.js';
+import { FINDING_COMMANDS, LAST_COMMAND } from './finding-command-sql.js';
 
-/** As people see it; suspicions are not shown. Times RFC 3339. */
-export interface Finding {
-  readonly finding_id: string;
-  readonly kind: FindingKind;
-  readonly account: string;
-  readonly state: FindingState;
-  readonly provider_reference: string;
-  readonly operation_id: string | null;
-  readonly amount: number;
-  readonly currency: string;
-  readonly message: string;
-  readonly evidence: Evidence;
-  readonly suggested: FindingCommand;
-  readonly first_seen_at: string;
-  readonly last_seen_at: string;
-  readonly resolved_at: string | null;
+/** What somebody last asked for. */
+export interface LastCommand {
+  readonly preview_id: string;
+  readonly command: FindingCommand;
+  readonly state: Exclude<CommandState, 'previewed'>;
+  readonly reason: string;
+  readonly requested_by: string;
+  readonly requested_at: string;
+  readonly approved_by: string | null;
+  readonly waits_for: string | null;
+  /** What was observed afterwards; null: not yet. */
+  readonly outcome: string | null;
+}
+
+export interface ListedFinding extends Finding {
+  readonly dismissed: Decided | null;
+  readonly last_command: LastCommand | null;
 }
 
 export interface FindingFilter {
@@ -67,6 +72,7 @@ export const toDraftInput = (draft: Draft): Record<string, unknown> => ({
   message: draft.message,
   evidence: draft.evidence,
   suggested: draft.suggested,
+  facts: factsOf(draft),
   ripe_at: draft.ripe_at,
   waits: draft.waits_for !== null,
   waits_for_operation: draft.waits_for?.operation_id ?? null,
@@ -100,7 +106,8 @@ FROM findings WHERE account = $1 AND check_at <= now() GROUP BY reference ORDER 
 /**
  * What one look at one payment came to.
  *
- *   judged    open at once; or when the record was read since it was suspected, and the same still does not fit
+ *   judged    dismissed while the facts are those that it was dismissed on; open at once; or when the record was read since
+ *             it was suspected, and the same still does not fit
  *   written   one row for each kind; evidence and amounts as last seen
  *   gone      what the look does not show any more: resolved, or forgotten where it was only suspected
  *   woken     the record is read anew, which most often settles it
@@ -113,12 +120,13 @@ WITH held AS (
 ), judged AS (
   SELECT i.*, held.account, f.state AS before, f.amount IS DISTINCT FROM i.amount AS moved,
     CASE
-      WHEN i.ripe_at > now() THEN 'suspected'
-      WHEN NOT i.waits OR f.state = 'open' THEN 'open'
+      WHEN f.state = 'dismissed' AND f.dismissed->'facts' = i.facts THEN 'dismissed'
+      WHEN i.ripe_at > now() AND f.state IS DISTINCT FROM 'dismissed' THEN 'suspected'
+      WHEN NOT i.waits OR f.state IN ('open', 'dismissed') THEN 'open'
       WHEN f.state = 'suspected' AND f.amount = i.amount AND i.observed_at > f.suspected_at THEN 'open'
       ELSE 'suspected' END AS state
   FROM held, json_to_recordset($6::json) AS i(kind text, reference text, operation_id text, amount bigint, currency text,
-    message text, evidence jsonb, suggested text, ripe_at timestamptz, waits boolean, waits_for_operation text,
+    message text, evidence jsonb, suggested text, facts jsonb, ripe_at timestamptz, waits boolean, waits_for_operation text,
     observed_at timestamptz, payment_created_at timestamptz, payment_terms jsonb)
   LEFT JOIN findings f ON f.account = $1 AND f.reference = i.reference AND f.kind = i.kind
 ), written AS (
@@ -126,7 +134,7 @@ WITH held AS (
     payment_created_at, payment_terms, suspected_at, opened_at, first_seen_at, last_seen_at, check_at)
   SELECT account, kind, reference, operation_id, state, amount, currency, message, evidence, suggested, payment_created_at,
     payment_terms, now(), CASE WHEN state = 'open' THEN now() END, now(), now(),
-    greatest(ripe_at, now() + make_interval(secs => CASE state WHEN 'open' THEN $5::float8 ELSE $7::float8 END / 1000))
+    greatest(ripe_at, now() + make_interval(secs => CASE state WHEN 'suspected' THEN $7::float8 ELSE $5::float8 END / 1000))
   FROM judged
   ON CONFLICT (account, reference, kind) DO UPDATE SET
     operation_id = excluded.operation_id, state = excluded.state, amount = excluded.amount, currency = excluded.currency,
@@ -135,11 +143,16 @@ WITH held AS (
       ELSE findings.suspected_at END,
     opened_at = CASE WHEN excluded.state = 'open' AND findings.state <> 'open' THEN now() ELSE findings.opened_at END,
     last_seen_at = now(), resolved_at = NULL,
-    check_at = CASE excluded.state WHEN 'open' THEN now() + greatest(make_interval(secs => $5::float8 / 1000),
-      (now() - findings.first_seen_at) / 10) ELSE excluded.check_at END
+    dismissed = CASE excluded.state WHEN 'dismissed' THEN findings.dismissed END,
+    resource_version = findings.resource_version + CASE WHEN (findings.state, findings.amount, findings.message,
+      findings.operation_id) IS DISTINCT FROM (excluded.state, excluded.amount, excluded.message, excluded.operation_id)
+      THEN 1 ELSE 0 END,
+    check_at = CASE excluded.state WHEN 'suspected' THEN excluded.check_at ELSE now() + greatest(make_interval(
+      secs => $5::float8 / 1000), (now() - findings.first_seen_at) / 10) END
   RETURNING finding_id::text, kind, state
 ), resolved AS (
-  UPDATE findings f SET state = 'resolved', resolved_at = now(), check_at = NULL
+  UPDATE findings f SET state = 'resolved', resolved_at = now(), check_at = NULL, dismissed = NULL,
+    resource_version = f.resource_version + 1
   FROM held
   WHERE f.account = held.account AND f.reference = $3 AND f.state <> 'resolved' AND f.opened_at IS NOT NULL
     AND f.kind NOT IN (SELECT kind FROM judged)
@@ -165,13 +178,24 @@ FROM orphan_sweeps s
 WHERE f.account = $1 AND s.account = $1 AND s.fencing_token = $2::bigint AND s.lease_expires_at > now()
   AND f.reference = $3 AND f.state <> 'resolved'`;
 
+const COLUMNS = `f.finding_id::text, f.resource_version::int, f.kind, f.account, f.state, f.reference AS provider_reference,
+  f.operation_id, f.amount, f.currency, f.message, f.evidence, f.suggested, f.first_seen_at, f.last_seen_at, f.resolved_at`;
+
+/** With the last command that somebody asked for. */
 const LIST = `
-SELECT finding_id::text, kind, account, state, reference AS provider_reference, operation_id, amount, currency, message,
-  evidence, suggested, first_seen_at, last_seen_at, resolved_at
-FROM findings
-WHERE state <> 'suspected' AND ($1::text IS NULL OR kind = $1) AND ($2::text IS NULL OR account = $2)
-  AND ($3::text IS NULL OR state = $3) AND ($4::bigint IS NULL OR finding_id < $4)
-ORDER BY finding_id DESC LIMIT $5`;
+SELECT ${COLUMNS}, f.dismissed, l.last
+FROM findings f LEFT JOIN LATERAL (
+  SELECT row_to_json(c) AS last FROM (
+    SELECT ${LAST_COMMAND} FROM ${FINDING_COMMANDS} WHERE k.finding_id = f.finding_id
+  ) c WHERE c.requested_at IS NOT NULL ORDER BY c.requested_at DESC LIMIT 1
+) l ON true
+WHERE f.state <> 'suspected' AND ($1::text IS NULL OR f.kind = $1) AND ($2::text IS NULL OR f.account = $2)
+  AND ($3::text IS NULL OR f.state = $3) AND ($4::bigint IS NULL OR f.finding_id < $4)
+ORDER BY f.finding_id DESC LIMIT $5`;
+
+const FIND = `
+SELECT ${COLUMNS}, f.payment_created_at, f.payment_terms FROM findings f
+WHERE f.finding_id = $1::bigint AND f.state <> 'suspected'`;
 
 export class FindingStore {
   readonly #database: Database;
@@ -243,11 +267,30 @@ export class FindingStore {
     await this.#database.query(POSTPONE, [claim.account, claim.fencing_token, reference, intervalMs]);
   }
 
+  /** Null: there is none, or it is only suspected. `look`: how to look at its payment. */
+  async find(findingId: string): Promise<{ finding: Finding; look: DueLook } | null> {
+    // Ids are given out by us and have no other form.
+    if (!/^[0-9]{1,18}$/.test(findingId)) return null;
+    const [row] = await this.#database.query<
+      FindingRow & { payment_created_at: Date | null; payment_terms: Parameters | null }
+    >(FIND, [findingId]);
+    if (row === undefined) return null;
+    const { payment_created_at, payment_terms, ...finding } = row;
+    return {
+      finding: toFinding(finding),
+      look: {
+        reference: row.provider_reference,
+        created_at: payment_created_at?.toISOString() ?? null,
+        terms: payment_terms,
+      },
+    };
+  }
+
   /** Newest first. A cursor that was not given out by us is refused by `null`. */
-  async list(filter: FindingFilter): Promise<{ items: Finding[]; next_cursor: string | null } | null> {
+  async list(filter: FindingFilter): Promise<{ items: ListedFinding[]; next_cursor: string | null } | null> {
     const before = filter.cursor === undefined ? null : CURSOR.read(filter.cursor);
     if (filter.cursor !== undefined && before === null) return null;
-    const rows = await this.#database.query<FindingRow>(LIST, [
+    const rows = await this.#database.query<ListedRow>(LIST, [
       filter.kind ?? null,
       filter.account ?? null,
       filter.state ?? null,
@@ -257,7 +300,7 @@ export class FindingStore {
     const page = rows.slice(0, filter.limit);
     const last = page.at(-1);
     return {
-      items: page.map(toFinding),
+      items: page.map(toListed),
       next_cursor: rows.length > filter.limit && last !== undefined ? CURSOR.write(last.finding_id) : null,
     };
   }
@@ -276,4 +319,15 @@ const toFinding = (row: FindingRow): Finding => ({
   first_seen_at: row.first_seen_at.toISOString(),
   last_seen_at: row.last_seen_at.toISOString(),
   resolved_at: row.resolved_at?.toISOString() ?? null,
+});
+
+interface ListedRow extends FindingRow {
+  readonly dismissed: Decided | null;
+  readonly last: LastCommand | null;
+}
+
+const toListed = ({ dismissed, last, ...row }: ListedRow): ListedFinding => ({
+  ...toFinding(row),
+  dismissed: row.state === 'dismissed' ? dismissed : null,
+  last_command: last === null ? null : { ...last, requested_at: new Date(last.requested_at).toISOString() },
 });

@@ -26,10 +26,10 @@ INSERT INTO orphan_sweeps (account, due_at) SELECT unnest($1::text[]), now() + m
 ON CONFLICT (account) DO NOTHING`;
 
 /** Accounts that are due, that nobody holds, and that are neither out nor throttled. */
-const CLAIM = `
+const claim = (due: string): string => `
 WITH claimable AS (
   SELECT s.account FROM orphan_sweeps s JOIN provider_accounts a USING (account)
-  WHERE s.account = ANY ($1::text[]) AND s.due_at <= now() AND (s.lease_expires_at IS NULL OR s.lease_expires_at <= now())
+  WHERE s.account = ANY ($1::text[]) AND ${due} AND (s.lease_expires_at IS NULL OR s.lease_expires_at <= now())
     AND a.breaker = 'closed' AND (a.throttled_until IS NULL OR a.throttled_until <= now())
   ORDER BY s.account
   FOR UPDATE OF s SKIP LOCKED
@@ -38,6 +38,11 @@ UPDATE orphan_sweeps s SET
   fencing_token = s.fencing_token + 1, lease_holder = $2, lease_expires_at = now() + make_interval(secs => $3::float8 / 1000)
 FROM claimable c WHERE s.account = c.account
 RETURNING s.account, s.fencing_token::text, s.recent, s.lookback, s.listed_until, s.lookback_began_at, now() AS now`;
+const CLAIM = claim('s.due_at <= now()');
+/** What people decided waits for no tick of the sweep. */
+const CLAIM_DECIDED = claim(
+  'EXISTS (SELECT 1 FROM finding_commands k WHERE k.account = s.account AND k.due_at <= now())',
+);
 
 const LEAVE = `
 SELECT a.breaker = 'closed' AND (a.throttled_until IS NULL OR a.throttled_until <= now()) AS free, a.rate IS NOT NULL AS limited`;
@@ -69,6 +74,7 @@ WITH advanced AS (
     state = CASE WHEN findings.state = 'resolved' THEN 'suspected' ELSE findings.state END,
     suspected_at = CASE WHEN findings.state = 'resolved' THEN now() ELSE findings.suspected_at END,
     resolved_at = NULL,
+    resource_version = findings.resource_version + CASE WHEN findings.state = 'resolved' THEN 1 ELSE 0 END,
     check_at = CASE WHEN findings.state = 'resolved' THEN excluded.check_at ELSE now() END
   WHERE findings.state = 'resolved' OR findings.amount <> excluded.amount
 ), looked_at_again AS (
@@ -88,7 +94,8 @@ WITH held AS (
 ${LEAVE} FROM held JOIN provider_accounts a USING (account)`;
 
 const RELEASE = `
-UPDATE orphan_sweeps SET lease_holder = NULL, lease_expires_at = NULL, due_at = now() + make_interval(secs => $3::float8 / 1000)
+UPDATE orphan_sweeps SET lease_holder = NULL, lease_expires_at = NULL,
+  due_at = coalesce(now() + make_interval(secs => $3::float8 / 1000), due_at)
 WHERE account = $1 AND fencing_token = $2::bigint`;
 
 interface ClaimRow {
@@ -113,8 +120,15 @@ export class OrphanSweepStore {
     await this.#database.query(REGISTER, [accounts, dueInMs]);
   }
 
-  async claim(accounts: readonly string[], worker: string, leaseMs: number): Promise<SweepClaim[]> {
-    const rows = await this.#database.query<ClaimRow>(CLAIM, [accounts, worker, leaseMs]);
+  /** `why`: accounts whose sweep is due, or those for which people decided something that is due. */
+  async claim(
+    accounts: readonly string[],
+    worker: string,
+    leaseMs: number,
+    why: 'sweep' | 'decided' = 'sweep',
+  ): Promise<SweepClaim[]> {
+    const statement = why === 'sweep' ? CLAIM : CLAIM_DECIDED;
+    const rows = await this.#database.query<ClaimRow>(statement, [accounts, worker, leaseMs]);
     return rows.map((row) => ({
       account: row.account,
       fencing_token: row.fencing_token,
@@ -157,8 +171,8 @@ export class OrphanSweepStore {
     return row ?? null;
   }
 
-  /** `dueInMs`: until when a tick would only repeat this one. */
-  async release(claim: SweepClaim, dueInMs: number): Promise<void> {
+  /** `dueInMs`: until when a tick would only repeat this one; null: the sweep is due when it was. */
+  async release(claim: SweepClaim, dueInMs: number | null): Promise<void> {
     await this.#database.query(RELEASE, [claim.account, claim.fencing_token, dueInMs]);
   }
 }

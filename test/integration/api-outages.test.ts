@@ -42,6 +42,7 @@ async function serve(database: Database): Promise<Served> {
     planner: { plan: () => Promise.reject(new Error('secret detail of the planner')) },
     commands: NO_COMMANDS,
     bulk: NO_BULK,
+    findingCommands: NO_COMMANDS,
     clientSecrets: { read: () => Promise.reject(new Error('secret detail of the provider')) },
     clock: systemClock,
     policy: POLICY,

@@ -46,8 +46,9 @@ test('a second payment of an order is shown to people; given back in the dashboa
     provider_reference: second,
     operation_id: 'ord-1',
     amount: { value: 10_000, currency: 'EUR' },
-    // What could be done about it is no command of the operation.
-    suggested_command: null,
+    suggested_command: 'refund_stray',
+    dismissed: null,
+    last_command: null,
     evidence: {
       provider: { captured: 10_000, refunded: 0, operation_id: 'ord-1' },
       recorded: { provider_reference: own, captured: 10_000, phase: 'fulfilled' },

@@ -40,7 +40,7 @@ export interface TestApi {
 }
 
 /** Where no command is tested. */
-export const NO_COMMANDS: FullDependencies['commands'] = {
+export const NO_COMMANDS: FullDependencies['commands'] & FullDependencies['findingCommands'] = {
   preview: () => Promise.resolve({ kind: 'not_found' }),
   confirm: () => Promise.resolve({ kind: 'not_found' }),
   approve: () => Promise.resolve({ kind: 'not_found' }),
@@ -78,6 +78,7 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
     planner: { plan: () => Promise.resolve(null) },
     commands: NO_COMMANDS,
     bulk: NO_BULK,
+    findingCommands: NO_COMMANDS,
     clientSecrets: { read: () => Promise.resolve(null) },
     clock: systemClock,
     policy: POLICY,

@@ -2,10 +2,11 @@
 import { OrphanSweep } from '../../src/orphans/orphan-sweep.js';
 import type { OrphanDependencies } from '../../src/orphans/ports.js';
 import { FindingList, type FindingOut } from '../../src/api/schemas/findings.js';
+import { FindingAttemptStore } from '../../src/store/finding-attempt-store.js';
+import { FindingCommandStore } from '../../src/store/finding-command-store.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { MissingWalkStore } from '../../src/store/missing-walk-store.js';
 import { OrphanSweepStore } from '../../src/store/orphan-sweep-store.js';
-import { StrayCancelStore } from '../../src/store/stray-cancel-store.js';
 import { aShop, type Shop } from './shop.js';
 
 const DAY = 86_400_000;
@@ -24,18 +25,22 @@ export interface Swept extends Shop {
 }
 
 /** No grace, no pause between rounds; the slow rounds go back a day. */
-export async function aSweptShop(): Promise<Swept> {
-  const shop = await aShop();
+export async function aSweptShop(desk: Parameters<typeof aShop>[0] = {}): Promise<Swept> {
+  const shop = await aShop(desk);
   const { database } = shop.world.db;
   const query = <Row>(sql: string, parameters: unknown[] = []): Promise<Row[]> =>
     database.query<Row>(sql, parameters);
   const sweeper = (patch: Partial<OrphanDependencies> = {}): OrphanSweep => {
-    const { accounts, lease_ms, log, worker } = shop.world.worker();
+    const { accounts, brake, clock, lease_ms, log, provider_timeout_ms, worker } = shop.world.worker();
     return new OrphanSweep({
       sweeps: new OrphanSweepStore(database),
       findings: new FindingStore(database),
       missing: new MissingWalkStore(database),
-      cancels: new StrayCancelStore(database),
+      attempts: new FindingAttemptStore(database),
+      commands: new FindingCommandStore(database),
+      brake,
+      provider_timeout_ms,
+      clock,
       accounts,
       names: ['default'],
       exclusive: new Set(),

@@ -10,7 +10,10 @@ import { ClientSecretReader } from '../../src/reconciler/client-secret-reader.js
 import { ReadingPlanner } from '../../src/reconciler/planner.js';
 import type { LoopDependencies } from '../../src/reconciler/ports.js';
 import { BulkStore } from '../../src/store/bulk-store.js';
+import { FindingDesk } from '../../src/orphans/finding-desk.js';
 import { CommandStore } from '../../src/store/command-store.js';
+import { FindingAttemptStore } from '../../src/store/finding-attempt-store.js';
+import { FindingCommandStore } from '../../src/store/finding-command-store.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { RefundBrake, type BrakeLimits } from '../../src/store/refund-brake.js';
@@ -64,6 +67,10 @@ export interface Shop {
   timeline(operationId: string): Promise<string[]>;
   /** Requests of ours that tried to do something at the payment: route, status. */
   requests(reference: string): Promise<JournalEntry[]>;
+  /** What follows when a person decided about a finding; nothing unless it is set. */
+  onDecision(work: () => Promise<void>): void;
+  /** All that followed so far. */
+  decided(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -97,7 +104,8 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
       if (works) passes = passes.then(() => world.run(worker, 10));
     },
   };
-  const commands = new CommandDesk(world.store, new CommandStore(world.db.database), worker, bell, {
+  const { database } = world.db;
+  const commands = new CommandDesk(world.store, new CommandStore(database), worker, bell, {
     approval_amount: {},
     patience_ms: 0,
     ...deskOptions,
@@ -114,10 +122,12 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
       ...patch,
     });
   const runner = bulkRunner();
+  let carryOut = (): Promise<void> => Promise.resolve();
+  let decisions = Promise.resolve();
   const app: NestFastifyApplication = await createApi({
     role: 'full',
     store: world.store,
-    findings: new FindingStore(world.db.database),
+    findings: new FindingStore(database),
     bell,
     planner: new ReadingPlanner(world.store, worker),
     commands,
@@ -127,6 +137,22 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
       log: worker.log,
       looking_ms,
     }),
+    findingCommands: new FindingDesk(
+      {
+        accounts: worker.accounts,
+        findings: new FindingStore(database),
+        observer: { request: () => undefined, effect: () => undefined },
+        exclusive: new Set(),
+        grace_ms: 0,
+        log: worker.log,
+        commands: new FindingCommandStore(database),
+        attempts: new FindingAttemptStore(database),
+        operations: commands,
+        bell: { ring: () => void (decisions = decisions.then(() => carryOut())) },
+        clock,
+      },
+      { approval_amount: {}, patience_ms: 0, ...deskOptions },
+    ),
     clientSecrets: new ClientSecretReader(world.store, worker),
     clock,
     policy: TEST_POLICY,
@@ -236,10 +262,14 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
       return journal.filter(({ path }) => path.includes(reference));
     },
     as: (name) => clientOf(port, keyed(`${name}-secret`)),
+    onDecision(work) {
+      carryOut = work;
+    },
+    decided: () => decisions,
     async stop() {
       await app.close();
       await runner.drain();
-      await passes;
+      await Promise.all([passes, decisions.catch(() => undefined)]);
       await world.stop();
     },
   };

@@ -38,6 +38,7 @@ beforeAll(async () => {
     FullDependencies['planner'] &
     FullDependencies['commands'] &
     FullDependencies['bulk'] &
+    FullDependencies['findingCommands'] &
     FullDependencies['clientSecrets'] &
     FullDependencies['desk'] &
     FullDependencies['inbox'];
@@ -49,6 +50,7 @@ beforeAll(async () => {
     planner: nothing,
     commands: nothing,
     bulk: nothing,
+    findingCommands: nothing,
     clientSecrets: nothing,
     clock: systemClock,
     policy: POLICY,
@@ -104,6 +106,9 @@ describe('the OpenAPI document', () => {
       'post /v1/bulk-commands',
       'post /v1/bulk-commands/preview',
       'post /v1/bulk-commands/{bulk_id}/approval',
+      'post /v1/findings/{finding_id}/commands',
+      'post /v1/findings/{finding_id}/commands/preview',
+      'post /v1/findings/{finding_id}/commands/{preview_id}/approval',
       'post /v1/operations',
       'post /v1/operations/{operation_id}/cancel',
       'post /v1/operations/{operation_id}/capture',

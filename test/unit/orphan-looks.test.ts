@@ -92,6 +92,7 @@ async function swept(setting: Setting) {
         return Promise.resolve(reading);
       },
     },
+    commands: { due: () => Promise.resolve([]) },
     names: ['default'],
     exclusive: new Set<string>(),
     pacing: { lookback_ms: 1, lookback_interval_ms: 1_000_000, overlap_ms: 1 },

@@ -92,6 +92,7 @@ test('are listed in bounded calls and memory, and the cursor goes on from tick t
       },
       release: () => Promise.resolve(),
     },
+    commands: { due: () => Promise.resolve([]) },
     findings: {
       matching: (_account: string, references: readonly string[]) => {
         expect(references.length).toBeLessThanOrEqual(PAGE);

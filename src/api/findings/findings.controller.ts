@@ -1,11 +1,11 @@
 /** What the two-sided sweep found: money without its operation, and the other way round. */
 import { Controller, Get, Inject, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { Finding, FindingStore } from '../../store/finding-store.js';
+import type { FindingStore, ListedFinding } from '../../store/finding-store.js';
 import { Access } from '../http/access.js';
 import { invalidRequest } from '../http/problem.js';
 import { Answers, Problems } from '../openapi/decorators.js';
-import { FindingList, type FindingOut, FindingsQuery, SuggestedCommand } from '../schemas/findings.js';
+import { FindingList, type FindingOut, FindingsQuery } from '../schemas/findings.js';
 import { FINDINGS } from '../tokens.js';
 
 @ApiTags('findings')
@@ -17,7 +17,8 @@ export class FindingsController {
   @Access({ scopes: ['support'], query: true })
   @ApiOperation({
     summary: 'List where the provider and the record do not fit together, newest first',
-    description: 'A finding resolves by itself when its reason is gone. No money moves because of one.',
+    description:
+      'A finding resolves by itself when its reason is gone. Money moves only when a person decides so by a command.',
   })
   @Answers(200, FindingList, 'One page')
   @Problems()
@@ -28,8 +29,9 @@ export class FindingsController {
   }
 }
 
-const toFindingOut = ({ amount, currency, suggested, evidence, ...finding }: Finding): FindingOut => ({
+const toFindingOut = ({ amount, currency, suggested, evidence, ...finding }: ListedFinding): FindingOut => ({
   finding_id: finding.finding_id,
+  resource_version: finding.resource_version,
   kind: finding.kind,
   account: finding.account,
   state: finding.state,
@@ -42,8 +44,13 @@ const toFindingOut = ({ amount, currency, suggested, evidence, ...finding }: Fin
     recorded: evidence.recorded === null ? null : { ...evidence.recorded },
     ...(evidence.proof === undefined ? {} : { proof: { ...evidence.proof } }),
   },
-  suggested_command: SuggestedCommand.safeParse(suggested).data ?? null,
+  suggested_command: suggested,
   first_seen_at: finding.first_seen_at,
   last_seen_at: finding.last_seen_at,
   resolved_at: finding.resolved_at,
+  dismissed: dismissedOut(finding.dismissed),
+  last_command: finding.last_command === null ? null : { ...finding.last_command },
 });
+
+const dismissedOut = (dismissed: ListedFinding['dismissed']): FindingOut['dismissed'] =>
+  dismissed === null ? null : { by: dismissed.by, reason: dismissed.reason, at: dismissed.at };

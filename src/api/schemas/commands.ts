@@ -33,7 +33,7 @@ export const ApprovalBody = z
 export type ApprovalBody = z.infer<typeof ApprovalBody>;
 
 export const Seen = z.record(z.string(), z.unknown());
-const Tried = z.strictObject({
+export const Tried = z.strictObject({
   step: z.enum(STEPS),
   target: z.string(),
   ordinal: z.int(),

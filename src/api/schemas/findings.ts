@@ -1,12 +1,11 @@
 /** What the two-sided sweep found. */
 import { z } from 'zod';
 import {
-  type FindingCommand,
+  FINDING_COMMANDS,
   FINDING_KIND_NAMES,
   FINDING_KINDS,
   FINDING_STATES,
 } from '../../findings/finding.js';
-import type { CommandName } from '../../operation/command-rule.js';
 import { Account, printable } from '../../operation/spec.js';
 import { Timestamp } from './operation.js';
 import { PageSize } from './requests.js';
@@ -14,23 +13,21 @@ import { PageSize } from './requests.js';
 export const FindingsQuery = z.strictObject({
   kind: z.enum(FINDING_KIND_NAMES).exactOptional(),
   account: Account.exactOptional(),
-  state: z.enum(FINDING_STATES).default('open').describe('Resolved ones are those whose reason is gone'),
+  state: z
+    .enum(FINDING_STATES)
+    .default('open')
+    .describe('dismissed: a person said that nothing is to be done · resolved: its reason is gone'),
   cursor: printable(512).exactOptional().describe('`next_cursor` of the page before'),
   limit: PageSize,
 });
 export type FindingsQuery = z.infer<typeof FindingsQuery>;
-
-/** Of what could be done about a finding, what `POST …/commands` takes. */
-export const SuggestedCommand = z.enum([
-  'adopt_payment',
-  'check_provider',
-] as const satisfies readonly (FindingCommand & CommandName)[]);
 
 const Side = z.record(z.string(), z.unknown()).nullable();
 
 export const FindingOut = z
   .strictObject({
     finding_id: z.string(),
+    resource_version: z.int().describe('+1 with each change'),
     kind: z.enum(FINDING_KIND_NAMES).describe(
       Object.entries(FINDING_KINDS)
         .map(([kind, text]) => `\`${kind}\`: ${text}`)
@@ -47,12 +44,30 @@ export const FindingOut = z
     evidence: z
       .strictObject({ provider: Side, recorded: Side, proof: z.record(z.string(), z.unknown()).optional() })
       .describe('Facts of both sides as last seen; null: that side has nothing'),
-    suggested_command: SuggestedCommand.nullable().describe(
-      'A command of the operation that is named; null: there is none, and a person decides. Nothing is done by itself',
-    ),
+    suggested_command: z
+      .enum(FINDING_COMMANDS)
+      .describe('What most often helps; its preview says whether it can be done. Nothing is done by itself'),
     first_seen_at: Timestamp,
     last_seen_at: Timestamp,
     resolved_at: Timestamp.nullable(),
+    dismissed: z
+      .strictObject({ by: z.string(), reason: z.string(), at: Timestamp })
+      .nullable()
+      .describe('Who said that nothing is to be done, while it is dismissed'),
+    last_command: z
+      .strictObject({
+        preview_id: z.string(),
+        command: z.enum(FINDING_COMMANDS),
+        state: z.enum(['awaiting_approval', 'accepted', 'observed']),
+        reason: z.string(),
+        requested_by: z.string(),
+        requested_at: Timestamp,
+        approved_by: z.string().nullable(),
+        waits_for: z.string().nullable(),
+        outcome: z.string().nullable(),
+      })
+      .nullable()
+      .describe('What somebody last decided about it, and what was observed afterwards'),
   })
   .meta({ id: 'Finding' });
 export type FindingOut = z.infer<typeof FindingOut>;

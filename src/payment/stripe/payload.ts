@@ -70,7 +70,10 @@ export function prepare(step: PaymentStep, options: PayloadOptions): Parameters 
         payment_intent: step.reference,
         amount: amount.amount,
         // Metadata does not travel from a payment to its refunds.
-        metadata: { operation_id: step.operation_id, refund_id: step.refund_id },
+        metadata: {
+          ...(step.operation_id !== null && { operation_id: step.operation_id }),
+          refund_id: step.refund_id,
+        },
       };
     }
   }
