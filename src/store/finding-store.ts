@@ -106,6 +106,7 @@ FROM findings WHERE account = $1 AND check_at <= now() GROUP BY reference ORDER 
 /**
  * What one look at one payment came to.
  *
+ *   known     as it stands, and stays until this is written: a person may be about to dismiss it
  *   judged    dismissed while the facts are those that it was dismissed on; open at once; or when the record was read since
  *             it was suspected, and the same still does not fit
  *   written   one row for each kind; evidence and amounts as last seen
@@ -117,8 +118,10 @@ WITH held AS (
   UPDATE orphan_sweeps SET lease_expires_at = now() + make_interval(secs => $4::float8 / 1000)
   WHERE account = $1 AND fencing_token = $2::bigint AND lease_expires_at > now()
   RETURNING account
+), known AS (
+  SELECT f.* FROM findings f, held WHERE f.account = held.account AND f.reference = $3 FOR UPDATE OF f
 ), judged AS (
-  SELECT i.*, held.account, f.state AS before, f.amount IS DISTINCT FROM i.amount AS moved,
+  SELECT i.*, held.account, f.dismissed, f.state AS before, f.amount IS DISTINCT FROM i.amount AS moved,
     CASE
       WHEN f.state = 'dismissed' AND f.dismissed->'facts' = i.facts THEN 'dismissed'
       WHEN i.ripe_at > now() AND f.state IS DISTINCT FROM 'dismissed' THEN 'suspected'
@@ -128,12 +131,13 @@ WITH held AS (
   FROM held, json_to_recordset($6::json) AS i(kind text, reference text, operation_id text, amount bigint, currency text,
     message text, evidence jsonb, suggested text, facts jsonb, ripe_at timestamptz, waits boolean, waits_for_operation text,
     observed_at timestamptz, payment_created_at timestamptz, payment_terms jsonb)
-  LEFT JOIN findings f ON f.account = $1 AND f.reference = i.reference AND f.kind = i.kind
+  LEFT JOIN known f ON f.kind = i.kind
 ), written AS (
   INSERT INTO findings (account, kind, reference, operation_id, state, amount, currency, message, evidence, suggested,
-    payment_created_at, payment_terms, suspected_at, opened_at, first_seen_at, last_seen_at, check_at)
+    payment_created_at, payment_terms, suspected_at, opened_at, first_seen_at, last_seen_at, dismissed, check_at)
   SELECT account, kind, reference, operation_id, state, amount, currency, message, evidence, suggested, payment_created_at,
-    payment_terms, now(), CASE WHEN state = 'open' THEN now() END, now(), now(),
+    payment_terms, now(), CASE WHEN state <> 'suspected' THEN now() END, now(), now(),
+    CASE state WHEN 'dismissed' THEN dismissed END,
     greatest(ripe_at, now() + make_interval(secs => CASE state WHEN 'suspected' THEN $7::float8 ELSE $5::float8 END / 1000))
   FROM judged
   ON CONFLICT (account, reference, kind) DO UPDATE SET
@@ -143,7 +147,7 @@ WITH held AS (
       ELSE findings.suspected_at END,
     opened_at = CASE WHEN excluded.state = 'open' AND findings.state <> 'open' THEN now() ELSE findings.opened_at END,
     last_seen_at = now(), resolved_at = NULL,
-    dismissed = CASE excluded.state WHEN 'dismissed' THEN findings.dismissed END,
+    dismissed = excluded.dismissed,
     resource_version = findings.resource_version + CASE WHEN (findings.state, findings.amount, findings.message,
       findings.operation_id) IS DISTINCT FROM (excluded.state, excluded.amount, excluded.message, excluded.operation_id)
       THEN 1 ELSE 0 END,

@@ -46,6 +46,15 @@ test.each<Backend>(['redis', 'postgres'])(
     );
     expect(metrics).toContain('order_findings{kind="orphan_payment"} 1');
     expect(metrics).toMatch(/order_orphan_sweep_age_seconds\{account="default"\} [0-9.]+\n/);
+    // A person decides, and a worker in another process or in this one hears of it.
+    const path = `/v1/findings/${String(finding?.['finding_id'])}/commands`;
+    const { preview_id } = (await desk.call('POST', `${path}/preview`, { command: 'refund_stray' })).body;
+    const decided = { preview_id, reason: 'the order never came' };
+    await until(async () => {
+      const { state, outcome } = (await desk.call('POST', path, decided)).body;
+      return state === 'observed' && JSON.stringify(outcome).includes('"finding_state":"resolved"');
+    }, 'the refund');
+    expect((await product.control.ledger('ord-lost')).refunds).toMatchObject([{ amount: 10_000 }]);
     const view = queueView(backend, url);
     try {
       expect(await view.schedules('orphans')).toMatchObject([{ id: 'orphans', every: 400 }]);
