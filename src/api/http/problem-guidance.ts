@@ -14,7 +14,7 @@ export const PROBLEM_GUIDANCE: Readonly<Record<ProblemCode, string>> = {
     'Read the operation that is named. The order has one already, or the key was used for another spec: never create a second one for the same purchase.',
   refund_conflict: 'Another refund has this id. Read status.refunds; use a new id only for a further refund.',
   payment_alive: 'Wait until the payment that lives has ended; a second one could be paid as well.',
-  command_not_available: '`detail` says why. Read the operation and decide again.',
+  command_not_available: '`detail` says why. Read the operation, or the finding, and decide again.',
   second_person_needed: 'Let a second person with the scope support_lead approve it.',
   preview_expired: 'Preview again: what you saw may be old.',
   operation_changed:

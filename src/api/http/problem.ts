@@ -27,7 +27,7 @@ export const PROBLEMS = {
   payment_alive: { status: 409, title: 'A payment lives', ...no },
   command_not_available: { status: 409, title: 'Not available in this state', ...no },
   preview_expired: { status: 410, title: 'The preview has expired', ...no },
-  operation_changed: { status: 412, title: 'The operation is not as it was previewed', ...no },
+  operation_changed: { status: 412, title: 'It is not as it was previewed', ...no },
   version_mismatch: { status: 412, title: 'The operation has changed', ...no },
   payload_too_large: { status: 413, title: 'The body is too large', ...no },
   uri_too_long: { status: 414, title: 'The address is too long', ...no },
