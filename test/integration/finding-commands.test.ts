@@ -1,11 +1,15 @@
 /** Commands on findings through HTTP: what they do to the world, and what a stale, foreign or second one does not. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Client } from 'pg';
 import type { FindingCommandOut } from '../../src/api/schemas/finding-commands.js';
 import type { FindingOut } from '../../src/api/schemas/findings.js';
+import { factsOf } from '../../src/findings/finding.js';
 import { collectStatistics } from '../../src/store/statistics.js';
 import { pathOf, problem, refusal } from '../support/api.js';
 import { aFindingsDesk, findingCommanded, findingPreviewed, type FindingsDesk } from '../support/desk.js';
+import { NOW } from '../support/operations.js';
 import { aSweptShop, type Swept } from '../support/orphans.js';
+import { until } from '../support/product.js';
 
 let shop: Swept;
 let desk: FindingsDesk;
@@ -515,10 +519,15 @@ describe('refund_stray', () => {
   test('passes the money-out brake, since a person decided, and takes its room in the hour', async () => {
     const { reference, id } = await second('braked');
     const { brake } = shop.worker;
-    const { effect_key } = await (async () => {
-      const told = await decide(id, 'refund_stray');
-      return told.outcome?.attempts[0] ?? { effect_key: '' };
-    })();
+    rest();
+    const { preview_id } = await decide(id, 'refund_stray');
+    const counted: string[] = [];
+    const effect = (...what: string[]): void => void counted.push(what.join(' '));
+    await shop.sweeper({ observer: { request: () => undefined, effect } }).carryOut();
+    work();
+    expect(counted).toEqual(['create_refund done']);
+    const told = findingCommanded(await desk.confirm(id, preview_id));
+    const { effect_key } = told.outcome?.attempts[0] ?? { effect_key: '' };
     expect((await ledgerOf('braked', reference)).refunded).toBe(10_000);
     expect(
       await shop.query('SELECT amount, currency FROM money_out WHERE effect_key = $1', [effect_key]),
@@ -618,6 +627,42 @@ describe('dismiss', () => {
     expect(await findingOf(reference)).toMatchObject({ state: 'resolved', dismissed: null });
   });
 
+  test('is not lost to a look that judged before it was written', async () => {
+    const { reference, id } = await second('raced');
+    const { amount, operation_id, evidence } = await findingOf(reference);
+    const { provider, recorded } = evidence;
+    const facts = factsOf({
+      ...amount,
+      amount: amount.value,
+      operation_id,
+      evidence: { provider, recorded },
+    });
+    await shop.query(
+      `UPDATE findings SET check_at = now() - interval '1 day' WHERE finding_id = $1::bigint`,
+      [id],
+    );
+    const person = new Client({ connectionString: shop.world.db.url });
+    await person.connect();
+    try {
+      await person.query('BEGIN');
+      await person.query(`SELECT 1 FROM findings WHERE finding_id = $1::bigint FOR UPDATE`, [id]);
+      const sweep = shop.sweep();
+      await until(
+        async () => (await shop.query(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0,
+        'the look that waits',
+      );
+      await person.query(
+        `UPDATE findings SET state = 'dismissed', dismissed = $2 WHERE finding_id = $1::bigint`,
+        [id, { by: 'desk', reason: 'known', at: NOW.toISOString(), facts }],
+      );
+      await person.query('COMMIT');
+      await sweep;
+    } finally {
+      await person.end();
+    }
+    expect(await findingOf(reference)).toMatchObject({ state: 'dismissed', dismissed: { by: 'desk' } });
+  });
+
   test('a person who thinks better of it gives the money back all the same', async () => {
     const { reference, id } = await second('regretted');
     await decide(id, 'dismiss');
@@ -659,6 +704,27 @@ describe('check_provider', () => {
     // And looks again at what has been resolved.
     await shop.control.dashboard('fail_refund', { payment_intent: reference });
     expect(await decide(id, 'check_provider')).toMatchObject({ outcome: { finding_state: 'open' } });
+  });
+});
+
+test('a payment that cannot be read: nothing is decided on it, and a look waits', async () => {
+  const { id } = await second('unreadable');
+  const fault = await shop.control.inject({
+    route: 'payment_intents.retrieve',
+    kind: '503_message',
+    times: null,
+    match: { operation_id: 'unreadable' },
+  });
+  expect(await desk.whyNot(id, 'refund_stray')).toContain('cannot be read');
+  expect(await desk.whyNot(id, 'dismiss')).toContain('cannot be read');
+  const told = await decide(id, 'check_provider');
+  expect(told).toMatchObject({ state: 'accepted', waits_for: expect.stringContaining('cannot be read') });
+  await shop.control.removeFault(fault.id);
+  await shop.query('UPDATE finding_commands SET due_at = now() WHERE due_at IS NOT NULL');
+  await shop.sweeper().carryOut();
+  expect(findingCommanded(await desk.confirm(id, told.preview_id))).toMatchObject({
+    state: 'observed',
+    outcome: { finding_state: 'open' },
   });
 });
 
