@@ -1,5 +1,5 @@
 /** Commands of people on findings: what they saw, what they decided, what became of it. */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 ALTER TABLE findings
@@ -84,12 +84,6 @@ CREATE TRIGGER refund_has_leave BEFORE INSERT ON finding_attempts
 COMMENT ON TRIGGER refund_has_leave ON finding_attempts IS 'No intent of a refund without leave of the money-out brake, also where a person decided';
 `;
 
-export class FindingCommands1700000000014 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class FindingCommands1700000000014 extends ForwardOnly {
+  protected readonly sql = UP;
 }

@@ -11,9 +11,9 @@ import { triedOf } from '../operation/evidence.js';
 import { formatMoney } from '../operation/money.js';
 import { withoutPage, type PaymentReading } from '../operation/observation.js';
 import type { PaymentProvider } from '../payment/port.js';
+import { SYSTEM } from '../reconciler/events.js';
 import type { FindingCommandRecord } from '../store/finding-command-store.js';
 import { NO_LIMITS } from '../store/refund-brake.js';
-import type { Actor } from '../store/record.js';
 import { settle } from './look.js';
 import type { GoesOn, OrphanDependencies } from './ports.js';
 import { see, type Seen } from './see.js';
@@ -25,8 +25,6 @@ const DECISIONS_PER_TICK = 10;
 const MOST_MS = 3_600_000;
 /** Nothing is asked of the provider that costs: the account is stopped, and goes on when it is resumed. */
 const STOPPED_MS = 60_000;
-
-const SYSTEM: Actor = { kind: 'system', name: 'reconciler' };
 
 /** The name of the effect at the provider, in the metadata of a refund: one decision is one effect. */
 export const targetOf = (previewId: string): string => `stray-${previewId}`;
