@@ -12,6 +12,7 @@ import { formatMoney } from '../operation/money.js';
 import { withoutPage, type PaymentReading } from '../operation/observation.js';
 import type { PaymentProvider } from '../payment/port.js';
 import { SYSTEM } from '../reconciler/events.js';
+import { isAway } from '../store/database.js';
 import type { FindingCommandRecord } from '../store/finding-command-store.js';
 import { NO_LIMITS } from '../store/refund-brake.js';
 import { settle } from './look.js';
@@ -38,7 +39,15 @@ export async function carryOutDecided(
 ): Promise<boolean> {
   for (const command of await deps.commands.due(claim.account, DECISIONS_PER_TICK)) {
     if (!(await goesOn())) return false;
-    if (!(await carryOut(command, claim, provider, goesOn, deps))) return false;
+    try {
+      if (!(await carryOut(command, claim, provider, goesOn, deps))) return false;
+    } catch (error) {
+      // That the database is away says nothing about the decision; anything else must not hold up the others, or the sweep.
+      if (isAway(error)) throw error;
+      const { account, preview_id } = command;
+      deps.log.error({ account, preview_id, error: String(error) }, 'a decision about a finding broke off');
+      await deps.commands.postpone(claim, preview_id, BROKEN, MOST_MS);
+    }
   }
   return true;
 }
@@ -77,6 +86,7 @@ async function carryOut(
   return true;
 }
 
+const BROKEN = 'It broke off; the log says why, under its preview_id. It is tried again.';
 const IN_DOUBT =
   'What was sent did not show at the provider yet; it is read, and sent again under the same key.';
 

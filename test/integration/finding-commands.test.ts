@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import type { FindingCommandOut } from '../../src/api/schemas/finding-commands.js';
 import type { FindingOut } from '../../src/api/schemas/findings.js';
 import { factsOf } from '../../src/findings/finding.js';
+import { FindingCommandStore } from '../../src/store/finding-command-store.js';
 import { collectStatistics } from '../../src/store/statistics.js';
 import { pathOf, problem, refusal } from '../support/api.js';
 import { aFindingsDesk, findingCommanded, findingPreviewed, type FindingsDesk } from '../support/desk.js';
@@ -14,7 +15,7 @@ import { until } from '../support/product.js';
 let shop: Swept;
 let desk: FindingsDesk;
 beforeAll(async () => {
-  shop = await aSweptShop({ works: true, patience_ms: 1_500 });
+  shop = await aSweptShop({ works: true, patience_ms: 500 });
   desk = aFindingsDesk(shop);
   work();
 });
@@ -31,14 +32,15 @@ const rest = (): void => {
   works = false;
   shop.onDecision(() => Promise.resolve());
 };
-/** Previewed and confirmed; on a busy machine, asked again until it is known what became of it. */
-async function decide(id: string, command: string): Promise<FindingCommandOut> {
-  let told = await desk.command(id, command);
-  for (let asked = 1; works && told.state === 'accepted' && told.waits_for === null && asked < 5; asked += 1)
-    told = findingCommanded(await desk.confirm(id, told.preview_id));
-  return told;
+/** The same command once more, until it is known what became of it, or why that is not known. */
+async function toldOf(id: string, previewId: string): Promise<FindingCommandOut> {
+  for (let asked = 1; ; asked += 1) {
+    const told = findingCommanded(await desk.confirm(id, previewId));
+    if (!works || told.state !== 'accepted' || told.waits_for !== null || asked === 10) return told;
+  }
 }
-
+const decide = async (id: string, command: string): Promise<FindingCommandOut> =>
+  toldOf(id, findingPreviewed(await desk.preview(id, command)).preview_id);
 /** Requests that could have changed something at the provider. */
 const posts = () => shop.control.journal({ method: 'POST' });
 const refundsAsked = (operation_id: string) =>
@@ -77,6 +79,15 @@ async function swept(reference: string, isSeen: (finding: FindingOut) => boolean
     if (found !== null && isSeen(found)) return found;
   }
   return findingOf(reference);
+}
+/** The same part, but for some of what it does. */
+function like<Part extends object>(part: Part, but: Partial<Part>): Part {
+  return new Proxy(part, {
+    get(target, name) {
+      const member: unknown = Reflect.get(name in but ? but : target, name);
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+    },
+  });
 }
 /** What the provider holds of one payment. */
 const ledgerOf = async (name: string, reference: string) => {
@@ -177,7 +188,7 @@ describe('what every command has in common', () => {
     );
     const commands = answers.map(findingCommanded);
     expect(new Set(commands.map(({ requested_by, reason }) => `${requested_by} ${reason}`)).size).toBe(1);
-    const again = findingCommanded(await desk.confirm(id, preview_id));
+    const again = await toldOf(id, preview_id);
     expect(again).toMatchObject({ preview_id, state: 'observed', requested_by: commands[0]?.requested_by });
     expect((await findingOf(reference)).last_command).toMatchObject({
       preview_id,
@@ -216,7 +227,7 @@ describe('what every command has in common', () => {
     const old = findingPreviewed(await desk.preview(id, 'dismiss')).preview_id;
     const decided = (await decide(id, 'check_provider')).preview_id;
     const adopted = findingPreviewed(await desk.preview(id, 'adopt_payment')).preview_id;
-    findingCommanded(await desk.confirm(id, adopted));
+    await toldOf(id, adopted);
     await shop.query(`UPDATE finding_commands SET expires_at = now() - interval '25 hours'`);
     findingPreviewed(await desk.preview(id, 'check_provider'));
     const rows = await shop.query<{ preview_id: string }>('SELECT preview_id FROM finding_commands');
@@ -303,7 +314,7 @@ describe('refund_stray', () => {
     ]);
     work();
     await shop.sweeper().carryOut();
-    const told = findingCommanded(await desk.confirm(wanted.id, decided.preview_id));
+    const told = await toldOf(wanted.id, decided.preview_id);
     expect(told).toMatchObject({ state: 'observed', outcome: { attempts: [] } });
     expect(told.outcome?.summary).toContain('It is the payment of the operation "free"');
     expect((await ledgerOf('wanted', wanted.reference)).refunded).toBe(0);
@@ -332,14 +343,12 @@ describe('refund_stray', () => {
     const { preview_id } = await decide(id, 'refund_stray');
     const { brake } = shop.worker;
     const worker = shop.sweeper({
-      brake: Object.create(brake, {
-        admit: {
-          value: async (...asked: Parameters<typeof brake.admit>) => {
-            await act(reference);
-            return brake.admit(...asked);
-          },
+      brake: like(brake, {
+        admit: async (...asked: Parameters<typeof brake.admit>) => {
+          await act(reference);
+          return brake.admit(...asked);
         },
-      }) as typeof brake,
+      }),
     });
     await worker.carryOut();
     expect(await refundsAsked(name)).toEqual([]);
@@ -349,7 +358,7 @@ describe('refund_stray', () => {
     await shop.query('UPDATE finding_commands SET due_at = now() WHERE due_at IS NOT NULL');
     work();
     await shop.sweeper().carryOut();
-    const told = findingCommanded(await desk.confirm(id, preview_id));
+    const told = await toldOf(id, preview_id);
     expect(told.outcome?.summary).toMatch(end ?? /was given back by the refund/);
     expect((await ledgerOf(name, reference)).refunds).toHaveLength(end === null ? 1 : 0);
   });
@@ -399,7 +408,7 @@ describe('refund_stray', () => {
       await shop.query('UPDATE finding_commands SET due_at = now() WHERE due_at IS NOT NULL');
       await shop.sweeper().carryOut();
     }
-    const told = findingCommanded(await desk.confirm(id, first.preview_id));
+    const told = await toldOf(id, first.preview_id);
     expect(told).toMatchObject({ state: 'observed', outcome: { finding_state: 'resolved' } });
     const { refunds } = await ledgerOf(name, reference);
     expect(refunds).toMatchObject([{ amount: 10_000 }]);
@@ -421,7 +430,7 @@ describe('refund_stray', () => {
       await shop.query('UPDATE finding_commands SET due_at = now() WHERE due_at IS NOT NULL');
       await shop.sweeper().carryOut();
     }
-    const told = findingCommanded(await desk.confirm(id, preview_id));
+    const told = await toldOf(id, preview_id);
     expect(told.outcome?.attempts.map(({ ordinal, outcome }) => [ordinal, outcome])).toEqual([
       [1, 'unknown'],
       [1, 'unknown'],
@@ -475,7 +484,7 @@ describe('refund_stray', () => {
     await act(reference);
     work();
     await shop.sweeper().carryOut();
-    const told = findingCommanded(await desk.confirm(id, preview_id));
+    const told = await toldOf(id, preview_id);
     expect(told).toMatchObject({ state: 'observed', outcome: { attempts: [] } });
     expect(told.outcome?.summary).toContain('Nothing was given back by this');
     expect(await refundsAsked(name)).toEqual([]);
@@ -506,7 +515,7 @@ describe('refund_stray', () => {
       );
     const { preview_id } = findingPreviewed(await desk.preview(id, 'refund_stray'));
     rest();
-    findingCommanded(await desk.confirm(id, preview_id));
+    await toldOf(id, preview_id);
     await breaker('open');
     await shop.sweeper().carryOut();
     expect(await refundsAsked('out')).toEqual([]);
@@ -526,7 +535,7 @@ describe('refund_stray', () => {
     await shop.sweeper({ observer: { request: () => undefined, effect } }).carryOut();
     work();
     expect(counted).toEqual(['create_refund done']);
-    const told = findingCommanded(await desk.confirm(id, preview_id));
+    const told = await toldOf(id, preview_id);
     const { effect_key } = told.outcome?.attempts[0] ?? { effect_key: '' };
     expect((await ledgerOf('braked', reference)).refunded).toBe(10_000);
     expect(
@@ -545,6 +554,34 @@ describe('refund_stray', () => {
     ).rejects.toThrow('without leave');
   });
 
+  test('one that breaks off is told, and holds up no other', async () => {
+    const broken = await second('broken');
+    const other = await seconds('broken');
+    rest();
+    const { preview_id } = await decide(broken.id, 'refund_stray');
+    const behind = await decide(other.id, 'check_provider');
+    const { brake } = shop.worker;
+    const said: string[] = [];
+    const note = (_data: unknown, message: string): void => void said.push(message);
+    const quiet = (): void => undefined;
+    const worker = shop.sweeper({
+      brake: like(brake, { admit: () => Promise.reject(new Error('odd')) }),
+      log: { info: quiet, warn: quiet, error: note },
+    });
+    await worker.carryOut();
+    expect(said).toEqual(['a decision about a finding broke off']);
+    expect((await toldOf(other.id, behind.preview_id)).state).toBe('observed');
+    expect((await findingOf(broken.reference)).last_command).toMatchObject({
+      state: 'accepted',
+      waits_for: expect.stringContaining('broke off'),
+    });
+    await shop.query('UPDATE finding_commands SET due_at = now() WHERE due_at IS NOT NULL');
+    work();
+    await shop.sweeper().carryOut();
+    expect((await toldOf(broken.id, preview_id)).state).toBe('observed');
+    expect((await ledgerOf('broken', broken.reference)).refunded).toBe(10_000);
+  });
+
   test('a worker that dies between the call and its record leaves one refund, which the next one reads', async () => {
     const { reference, id } = await second('killed');
     rest();
@@ -556,29 +593,18 @@ describe('refund_stray', () => {
       await provider.apply(call);
       throw new Error('killed');
     };
-    const accounts = Object.create(real, {
-      provider: {
-        value: () =>
-          new Proxy(provider, {
-            get: (target, name) => {
-              const member: unknown = name === 'apply' ? apply : Reflect.get(target, name);
-              return typeof member === 'function' ? (member.bind(target) as unknown) : member;
-            },
-          }),
-      },
-      admit: { value: () => Promise.resolve(null) },
-      pauseOf: { value: () => Promise.resolve(null) },
-      answered: { value: () => Promise.resolve() },
-      read: { value: (_account: string, _whom: string, reading: unknown) => Promise.resolve(reading) },
-    }) as typeof real;
-    await expect(shop.sweeper({ accounts }).carryOut()).rejects.toThrow('killed');
+    const accounts = like(real, { provider: () => like(provider, { apply }) });
+    // A dead process writes nothing.
+    const store = new FindingCommandStore(shop.world.db.database);
+    const commands = like(store, { postpone: () => Promise.reject(new Error('killed')) });
+    await expect(shop.sweeper({ accounts, commands }).carryOut()).rejects.toThrow('killed');
     expect(await shop.query(`SELECT outcome FROM finding_attempts WHERE command = $1`, [preview_id])).toEqual(
       [{ outcome: null }],
     );
     work();
     await shop.query('UPDATE orphan_sweeps SET lease_expires_at = now()');
     await Promise.all([shop.sweeper().carryOut(), shop.sweeper().carryOut()]);
-    const told = findingCommanded(await desk.confirm(id, preview_id));
+    const told = await toldOf(id, preview_id);
     expect(told).toMatchObject({ state: 'observed', outcome: { finding_state: 'resolved' } });
     expect((await ledgerOf('killed', reference)).refunds).toHaveLength(1);
     expect(await refundsAsked('killed')).toHaveLength(1);
@@ -722,7 +748,7 @@ test('a payment that cannot be read: nothing is decided on it, and a look waits'
   await shop.control.removeFault(fault.id);
   await shop.query('UPDATE finding_commands SET due_at = now() WHERE due_at IS NOT NULL');
   await shop.sweeper().carryOut();
-  expect(findingCommanded(await desk.confirm(id, told.preview_id))).toMatchObject({
+  expect(await toldOf(id, told.preview_id)).toMatchObject({
     state: 'observed',
     outcome: { finding_state: 'open' },
   });
@@ -789,7 +815,7 @@ describe('money that one person may not move alone', () => {
   let guarded: Swept;
   let guardedDesk: FindingsDesk;
   beforeAll(async () => {
-    guarded = await aSweptShop({ works: true, patience_ms: 1_500, approval_amount: { EUR: 2_000 } });
+    guarded = await aSweptShop({ works: true, patience_ms: 500, approval_amount: { EUR: 2_000 } });
     guardedDesk = aFindingsDesk(guarded);
     const worker = guarded.sweeper();
     guarded.onDecision(() => worker.carryOut());
