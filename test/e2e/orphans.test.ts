@@ -64,3 +64,30 @@ test.each<Backend>(['redis', 'postgres'])(
   },
   120_000,
 );
+
+test('what a person decides at the API is heard by a worker at once, and waits for no tick', async () => {
+  product = await aProduct({ SWEEP_INTERVAL_MS: '3600000', ORPHAN_SWEEP_INTERVAL_MS: '3600000' });
+  const [api] = await Promise.all([product.start('api'), product.start('worker')]);
+  const { id } = await product.control.dashboard('create_stray', {
+    amount: 10_000,
+    currency: 'eur',
+    metadata: { operation_id: 'ord-lost' },
+    payment_method: 'pm_card_visa',
+  });
+  const [row] = await product.db.database.query<{ finding_id: string }>(
+    `INSERT INTO findings (account, kind, reference, operation_id, state, amount, currency, message, evidence, suggested,
+       suspected_at, opened_at, first_seen_at, last_seen_at, check_at)
+     VALUES ('default', 'orphan_payment', $1, 'ord-lost', 'open', 10000, 'EUR', 'lost', '{"provider": null, "recorded": null}',
+       'refund_stray', now(), now(), now(), now(), now() + interval '1 day')
+     RETURNING finding_id`,
+    [id],
+  );
+  const desk = new Client(api, SUPPORT_KEY);
+  const path = `/v1/findings/${row?.finding_id}/commands`;
+  const { preview_id } = (await desk.call('POST', `${path}/preview`, { command: 'refund_stray' })).body;
+  await until(async () => {
+    const { state } = (await desk.call('POST', path, { preview_id, reason: 'it never came' })).body;
+    return state === 'observed';
+  }, 'the refund');
+  expect((await product.control.ledger('ord-lost')).refunds).toMatchObject([{ amount: 10_000 }]);
+}, 60_000);
