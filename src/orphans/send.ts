@@ -47,7 +47,7 @@ export async function send(
         };
   if (!(await leave(intent.effect_key))) return { kind: 'held_back' };
   const asked = clock.now().getTime();
-  const attempt = await attempts.begin(claim, cause, intent);
+  const attempt = await attempts.begin(claim, cause, intent, deps.lease_ms);
   if (attempt === null) return { kind: 'not_begun' };
   const isLate = clock.now().getTime() - asked > deps.lease_ms - 2 * deps.provider_timeout_ms;
   const outcome = isLate

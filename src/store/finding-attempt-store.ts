@@ -18,17 +18,25 @@ export interface FindingIntent {
   readonly parameters: Parameters;
 }
 
-/** $1 account, $2 fencing token, $3 the cause, $4… the intent. Refused when the claim is over or the account is stopped. */
+/**
+ * $1 account, $2 fencing token, $3 the cause, $4… the intent, $9 for how long the claim is renewed. Refused when the claim is
+ * over or the account is stopped.
+ */
 const begin = (command: string, from: string, where: string): string => `
+WITH held AS (
+  UPDATE orphan_sweeps SET lease_expires_at = now() + make_interval(secs => $9::float8 / 1000)
+  WHERE account = $1 AND fencing_token = $2::bigint AND lease_expires_at > now()
+  RETURNING account, lease_holder
+)
 INSERT INTO finding_attempts (finding_id, command, step, target, ordinal, effect_key, parameters, worker, started_at)
-SELECT f.finding_id, ${command}, $4, $5, $6, $7, $8::json, s.lease_holder, clock_timestamp()
-FROM ${from} JOIN orphan_sweeps s ON s.account = f.account
-WHERE ${where} AND f.account = $1 AND s.fencing_token = $2::bigint AND s.lease_expires_at > now()
+SELECT f.finding_id, ${command}, $4, $5, $6, $7, $8::json, held.lease_holder, clock_timestamp()
+FROM ${from} JOIN held ON held.account = f.account
+WHERE ${where}
   AND NOT EXISTS (SELECT 1 FROM provider_accounts a WHERE a.account = f.account AND a.paused IS NOT NULL)
   AND NOT EXISTS (SELECT 1 FROM order_operations o WHERE o.account = f.account AND o.provider_reference = f.reference)
 RETURNING attempt_id::text`;
 
-/** By itself: also when the finding is gone, or an operation wants this payment, whatever became of it. */
+/** By itself: refused also when the finding is gone, or an operation wants this payment, whatever became of it. */
 const BEGIN_ALONE = begin(
   'NULL',
   'findings f',
@@ -37,7 +45,7 @@ const BEGIN_ALONE = begin(
     WHERE o.account = f.account AND o.spec->'payment'->>'reference' = f.reference)`,
 );
 
-/** As decided: also when that has ended, or when an operation is to take this payment, or may still have created it. */
+/** As decided: refused also when that has ended, or when an operation is to take this payment, or may still have created it. */
 const BEGIN_DECIDED = begin(
   'k.preview_id',
   'finding_commands k JOIN findings f USING (finding_id)',
@@ -74,7 +82,12 @@ export class FindingAttemptStore {
   }
 
   /** The attempt that was recorded, or null: it must not be sent. */
-  async begin(claim: SweepClaim, cause: Cause, intent: FindingIntent): Promise<string | null> {
+  async begin(
+    claim: SweepClaim,
+    cause: Cause,
+    intent: FindingIntent,
+    leaseMs: number,
+  ): Promise<string | null> {
     const [sql, id] =
       'finding_id' in cause ? [BEGIN_ALONE, cause.finding_id] : [BEGIN_DECIDED, cause.preview_id];
     const [row] = await this.#database.query<{ attempt_id: string }>(sql, [
@@ -86,6 +99,7 @@ export class FindingAttemptStore {
       intent.ordinal,
       intent.effect_key,
       JSON.stringify(intent.parameters),
+      leaseMs,
     ]);
     return row?.attempt_id ?? null;
   }
