@@ -20,9 +20,9 @@ import { Support1700000000009 } from '../../migrations/0009-support.js';
 import { Findings1700000000010 } from '../../migrations/0010-findings.js';
 import { MoneyOutTurns1700000000012 } from '../../migrations/0012-money-out-turns.js';
 import { LeanRows1700000000013 } from '../../migrations/0013-lean-rows.js';
-import { AccountSteps1700000000017 } from '../../migrations/0017-account-steps.js';
-import { BulkCommands1700000000015 } from '../../migrations/0015-bulk-commands.js';
 import { FindingCommands1700000000014 } from '../../migrations/0014-finding-commands.js';
+import { BulkCommands1700000000015 } from '../../migrations/0015-bulk-commands.js';
+import { AccountSteps1700000000017 } from '../../migrations/0017-account-steps.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -142,9 +142,9 @@ export class Database {
         Findings1700000000010,
         MoneyOutTurns1700000000012,
         LeanRows1700000000013,
-        AccountSteps1700000000017,
-        BulkCommands1700000000015,
         FindingCommands1700000000014,
+        BulkCommands1700000000015,
+        AccountSteps1700000000017,
       ],
       migrationsTableName: 'schema_migrations',
       synchronize: false,
