@@ -5,6 +5,7 @@ import { systemClock } from './clock.js';
 import type { Config } from './config.js';
 import { HttpInventory } from './inventory/http/http-inventory.js';
 import type { Policy } from './operation/operation.js';
+import { WATCH_DAYS } from './operation/schedule.js';
 import { stripeClient } from './payment/stripe/client.js';
 import { amountProblem } from './payment/stripe/money.js';
 import type { PaymentProvider } from './payment/port.js';
@@ -24,15 +25,19 @@ import { CommandDesk } from './reconciler/command-desk.js';
 import { ReadingPlanner } from './reconciler/planner.js';
 import type { LoopDependencies } from './reconciler/ports.js';
 import { Sweep } from './reconciler/sweep.js';
+import { Eraser } from './retention/eraser.js';
+import { Housekeeping } from './retention/housekeeping.js';
 import { AccountDesk } from './store/account-desk.js';
 import { AccountStore } from './store/account-store.js';
 import { BulkStore } from './store/bulk-store.js';
 import { CommandStore } from './store/command-store.js';
 import { Database } from './store/database.js';
+import { ErasureStore } from './store/erasure-store.js';
 import { EventInbox } from './store/event-inbox.js';
 import { FindingAttemptStore } from './store/finding-attempt-store.js';
 import { FindingCommandStore } from './store/finding-command-store.js';
 import { FindingStore } from './store/finding-store.js';
+import { HousekeepingStore } from './store/housekeeping-store.js';
 import { MissingWalkStore } from './store/missing-walk-store.js';
 import { OrphanSweepStore } from './store/orphan-sweep-store.js';
 import { PassStore } from './store/pass-store.js';
@@ -56,8 +61,6 @@ const PROBE_PATIENCE_MS = 1_000;
 const WORK_FIRST_MS = 2_000;
 /** A row of a bulk command takes a reading, which may hang, and seconds of patience for what became of it. */
 const ROW_MARGIN_MS = 5_000;
-/** Settled records are watched for so long: refunds fail and chargebacks arrive late. */
-const WATCH_MS = 180 * 86_400_000;
 
 export interface Application {
   readonly port: number;
@@ -71,7 +74,7 @@ export function policyOf(config: Config): Policy {
     backoff_max_ms: config.BACKOFF_MAX_MS,
     resync_interval_ms: config.RESYNC_INTERVAL_MS,
     payment_deadline_ms: config.PAYMENT_DEADLINE_MS,
-    watch_ms: WATCH_MS,
+    watch_ms: WATCH_DAYS * 86_400_000,
     inventory: config.INVENTORY_URL !== undefined,
   };
 }
@@ -94,6 +97,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       )
     : null;
   const orphans = worker ? orphanSweepOf(config, database, loop, metrics) : null;
+  const housekeeping = worker ? housekeepingOf(config, database, loop) : null;
   let draining = false;
   const begin = async (backend: QueueBackend | null): Promise<void> => {
     while (!draining && !(await prepared(config, database, backend, logger))) await pause(START_PAUSE_MS);
@@ -165,7 +169,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   logger.info({ port, role: config.ROLE, queue: backend.kind }, 'listening');
 
   const started = (early ?? begin(backend)).then(async () => {
-    if (draining || sweep === null || orphans === null) return;
+    if (draining || sweep === null || orphans === null || housekeeping === null) return;
     clockWork = new ClockWork({
       backend,
       queue,
@@ -175,6 +179,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
         // Whoever began one may be gone.
         bulk: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => bulk.tick() },
         [DECISIONS]: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => orphans.decided() },
+        housekeeping: { interval_ms: config.HOUSEKEEPING_INTERVAL_MS, tick: () => housekeeping.tick() },
       },
       clock: systemClock,
       log: logger,
@@ -193,6 +198,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
         sweep?.drain(),
         orphans?.drain(),
         bulk.drain(),
+        housekeeping?.drain(),
         answerOf(clockWork?.close() ?? Promise.resolve('')),
       ]);
       await answerOf(queue.close());
@@ -348,6 +354,21 @@ function sightOf(config: Config, database: Database, loop: LoopDependencies, met
   };
 }
 
+function housekeepingOf(config: Config, database: Database, loop: LoopDependencies): Housekeeping {
+  return new Housekeeping({
+    store: new HousekeepingStore(database),
+    eraser: new Eraser(new ErasureStore(database), loop.clock, loop.policy),
+    retention: {
+      webhooks: config.WEBHOOK_RETENTION_DAYS,
+      findings: config.FINDING_RETENTION_DAYS,
+      journal: config.JOURNAL_RETENTION_DAYS,
+      personal_data: config.PERSONAL_DATA_RETENTION_DAYS,
+    },
+    watch_days: WATCH_DAYS,
+    log: loop.log,
+  });
+}
+
 interface Parts {
   readonly database: Database;
   readonly metrics: Metrics;
@@ -392,6 +413,7 @@ function apiDependencies(config: Config, parts: Parts): ApiDependencies {
       triage: new TriageStore(database),
       brake: loop.brake,
     },
+    eraser: new Eraser(new ErasureStore(database), systemClock, loop.policy),
     inbox: new EventInbox(database),
     webhookSecrets: new Map(
       [...config.accounts].map(([name, { webhook_secret = [] }]) => [name, [webhook_secret].flat()]),

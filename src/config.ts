@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { Currency } from './operation/money.js';
+import { WATCH_DAYS } from './operation/schedule.js';
 import { Account, DEFAULT_ACCOUNT } from './operation/spec.js';
 
 export const SCOPES = ['checkout', 'support', 'support_lead', 'admin'] as const;
@@ -76,6 +77,15 @@ const url = (...protocols: string[]) =>
     },
     { error: `must be a URL beginning with ${protocols.map((p) => `${p}//`).join(' or ')}` },
   );
+
+/** How many days something is kept; `never` deletes nothing. */
+const days = (fallback: number, min: number) =>
+  z
+    .string()
+    .regex(/^(never|[0-9]{1,5})$/, { error: 'must be a number of days, or never' })
+    .transform((text) => (text === 'never' ? null : Number(text)))
+    .refine((given) => given === null || given >= min, { error: `must be at least ${min} days, or never` })
+    .default(fallback);
 
 /** JSON: currency → minor units. */
 const Amounts = z.string().transform((text, context): Readonly<Record<string, number>> => {
@@ -165,6 +175,19 @@ const Environment = z.object({
     .optional(),
   /** Unpaid orders are given up after a day. */
   PAYMENT_DEADLINE_MS: milliseconds(86_400_000),
+  /** What is deleted or erased in one round is little, so rounds come often; see src/retention/housekeeping.ts. */
+  HOUSEKEEPING_INTERVAL_MS: milliseconds(60_000),
+  /** Stripe sends a webhook again for three days, and on request for 30: until then the inbox tells that it was here. */
+  WEBHOOK_RETENTION_DAYS: days(30, 7),
+  /** Findings that were resolved: a year, which the yearly accounts are made of, and a month to make them. */
+  FINDING_RETENTION_DAYS: days(400, 30),
+  /**
+   * Journal and timeline, after an order settled. Card networks end the last way to dispute 540 days after a payment, and who
+   * answers for it then needs the journal: two years hold that. Never shorter than an order is watched.
+   */
+  JOURNAL_RETENTION_DAYS: days(730, WATCH_DAYS),
+  /** After the watch: 180 + 365 days are past those 540, so that by then nobody has to find the customer any more. */
+  PERSONAL_DATA_RETENTION_DAYS: days(365, 0),
   /** How long a stopping process may take to finish calls that are under way. */
   SHUTDOWN_GRACE_MS: milliseconds(25_000),
 });

@@ -13,6 +13,7 @@ import { Waiters } from './operations/waiters.js';
 import { Writes } from './operations/writes.js';
 import { ProbesController } from './probes/probes.controller.js';
 import { AccountsController } from './support/accounts.controller.js';
+import { ErasureController } from './support/erasure.controller.js';
 import { HandoverController } from './support/handover.controller.js';
 import { TriageController } from './support/triage.controller.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
@@ -27,6 +28,7 @@ import {
   FINDING_COMMANDS,
   FINDINGS,
   DESK,
+  ERASER,
   INBOX,
   LOGGER,
   METRICS,
@@ -59,6 +61,7 @@ const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(ACCOUNTS, dependencies.accounts),
   value(AMOUNT_PROBLEM, dependencies.amountProblem),
   value(DESK, dependencies.desk),
+  value(ERASER, dependencies.eraser),
   value(INBOX, dependencies.inbox),
   value(WEBHOOK_SECRETS, dependencies.webhookSecrets),
   Writes,
@@ -86,6 +89,7 @@ export class ApiModule {
         AccountsController,
         TriageController,
         HandoverController,
+        ErasureController,
         WebhooksController,
       ],
       providers: [...forProbes(dependencies), ...forOperations(dependencies)],

@@ -8,6 +8,7 @@ import type { ClientSecrets } from '../reconciler/client-secret.js';
 import type { Commands } from '../reconciler/commands.js';
 import type { Planner } from '../reconciler/plan.js';
 import type { FindingCommands } from '../orphans/finding-commands.js';
+import type { Eraser } from '../retention/eraser.js';
 import type { FindingStore } from '../store/finding-store.js';
 import type { AccountDesk } from '../store/account-desk.js';
 import type { Authenticator } from './http/authentication.js';
@@ -65,6 +66,7 @@ export interface FullDependencies {
   readonly accounts: readonly string[];
   readonly amountProblem: AmountProblem;
   readonly desk: SupportDesk;
+  readonly eraser: Pick<Eraser, 'erase'>;
   readonly inbox: EventInbox;
   /** Secrets of an account's webhook endpoint, by account; several while one is being replaced. */
   readonly webhookSecrets: ReadonlyMap<string, readonly string[]>;

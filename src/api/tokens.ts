@@ -14,6 +14,7 @@ export const CLOCK = Symbol('Clock');
 export const POLICY = Symbol('Policy');
 export const ACCOUNTS = Symbol('accounts');
 export const DESK = Symbol('SupportDesk');
+export const ERASER = Symbol('Eraser');
 export const INBOX = Symbol('EventInbox');
 export const WEBHOOK_SECRETS = Symbol('webhook secrets');
 export const AMOUNT_PROBLEM = Symbol('AmountProblem');

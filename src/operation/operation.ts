@@ -262,6 +262,8 @@ export interface Operation {
   readonly provider_reference: string | null;
   readonly facts: Facts;
   readonly status: Status;
+  /** When personal data was erased: from then on none is taken in, see personal-data.ts. Absent: it was not. */
+  readonly erased_at?: string;
 }
 
 /** An operation together with its journal, as one pass works on it. */

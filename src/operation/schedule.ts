@@ -5,6 +5,9 @@ import { deadlineOf, expiryWarning } from './goal.js';
 import type { Operation, Policy } from './operation.js';
 import { isReading, type Decision } from './step.js';
 
+/** Settled records are watched for so many days: refunds fail and chargebacks arrive late, nearly all within 120. */
+export const WATCH_DAYS = 180;
+
 /** A record that nothing happens to is read again after a tenth of its quiet time: about 25 readings a decade of time. */
 const DECAY = 10;
 
@@ -47,7 +50,7 @@ export function nextLook(
   const quiet = quietSince === null ? 0 : time - Date.parse(quietSince);
   const turn = Math.max(policy.resync_interval_ms, quiet / DECAY);
   const unread = facts.failure !== null && isReading(facts.failure.step);
-  const inDoubt = facts.unresolved !== null && status.attention !== null && quiet <= policy.watch_ms;
+  const inDoubt = facts.unresolved !== null && status.attention !== null && quiet < policy.watch_ms;
   if (unread || inDoubt) {
     // It was read for a reason, perhaps a webhook that does not come twice, and nothing was seen; or nothing is sent any
     // more, and a reading alone can tell a person whether money moved. What is settled or waits for a person has time:
@@ -60,9 +63,11 @@ export function nextLook(
     const room = Math.max(time, Date.parse(facts.braked.until));
     return new Date(room + random * Math.min(turn, MOST_SPREAD_MS));
   }
-  if (quiet > policy.watch_ms) return null;
+  if (quiet >= policy.watch_ms) return null;
   const deadline = status.settled_at === null ? deadlineOf(operation, policy) : null;
-  const moments = [deadline, expiryWarning(operation)].filter(
+  // The last look is at the end of the watch: what happened on its last day is seen, and nothing is read after it.
+  const watched = quietSince === null ? null : Date.parse(quietSince) + policy.watch_ms;
+  const moments = [deadline, expiryWarning(operation), watched].filter(
     (moment): moment is number => moment !== null && moment > time,
   );
   return new Date(Math.min(time + turn, ...moments));

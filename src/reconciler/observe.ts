@@ -11,6 +11,7 @@ import type {
 } from '../operation/observation.js';
 import { lostCreates, type Attempt } from '../operation/attempt.js';
 import type { Journaled, Operation } from '../operation/operation.js';
+import { erasedObservation } from '../operation/personal-data.js';
 import type { PaymentProvider } from '../payment/port.js';
 import type { LoopDependencies } from './ports.js';
 
@@ -33,7 +34,8 @@ export async function observe(
     readPayment({ operation, attempts }, eyes, refunds),
     readInventory(operation, eyes.inventory),
   ]);
-  return { payment, inventory, at: eyes.clock.now().toISOString() };
+  const observation = { payment, inventory, at: eyes.clock.now().toISOString() };
+  return operation.erased_at === undefined ? observation : erasedObservation(observation);
 }
 
 /** Which sides could be read. `operation`: as it was before the look. */

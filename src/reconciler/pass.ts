@@ -18,6 +18,7 @@ import {
 import { nextStatus } from '../operation/next-status.js';
 import { nextStep } from '../operation/next-step.js';
 import type { Seen, Observation } from '../operation/observation.js';
+import { erasedOutcome } from '../operation/personal-data.js';
 import type { Decision, Step } from '../operation/step.js';
 import type { Claim, Entry } from '../store/pass-store.js';
 import type { EventDraft } from '../store/record.js';
@@ -150,7 +151,8 @@ export function withBrake(pass: Pass, braked: NonNullable<Facts['braked']>): Pas
 }
 
 /** `at`: when the answer came, RFC 3339. */
-export function withOutcome(pass: Pass, step: Step, attempt: Attempt, outcome: Outcome, at: string): Pass {
+export function withOutcome(pass: Pass, step: Step, attempt: Attempt, answer: Outcome, at: string): Pass {
+  const outcome = pass.operation.erased_at === undefined ? answer : erasedOutcome(answer);
   const answeredAttempt: Attempt = {
     ...attempt,
     completed_at: at,

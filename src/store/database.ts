@@ -23,6 +23,7 @@ import { LeanRows1700000000013 } from '../../migrations/0013-lean-rows.js';
 import { FindingCommands1700000000014 } from '../../migrations/0014-finding-commands.js';
 import { BulkCommands1700000000015 } from '../../migrations/0015-bulk-commands.js';
 import { AccountSteps1700000000017 } from '../../migrations/0017-account-steps.js';
+import { Retention1700000000016 } from '../../migrations/0016-retention.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
 /**
@@ -145,6 +146,7 @@ export class Database {
         FindingCommands1700000000014,
         BulkCommands1700000000015,
         AccountSteps1700000000017,
+        Retention1700000000016,
       ],
       migrationsTableName: 'schema_migrations',
       synchronize: false,

@@ -33,6 +33,7 @@ export class OrderOperationRow {
   @Column('text', { nullable: true }) task!: StepName | null;
   @Column('timestamptz', { nullable: true }) settled_at!: Date | null;
   @Column('timestamptz', { nullable: true }) next_attempt_at!: Date | null;
+  @Column('timestamptz', { nullable: true }) erased_at!: Date | null;
   @Column('text') order_id!: string;
   @Column('text') phase!: string;
   @Column('text') condition!: string;

@@ -34,6 +34,7 @@ export function toRecord(row: OrderOperationRow): OperationRecord {
     status: readStatus(row.status),
     task: row.task,
     next_attempt_at: iso(row.next_attempt_at),
+    ...(row.erased_at == null ? {} : { erased_at: isoOf(row.erased_at) }),
   };
 }
 

@@ -8,6 +8,8 @@ import { EventInbox } from '../../src/store/event-inbox.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
+import { Eraser } from '../../src/retention/eraser.js';
+import { ErasureStore } from '../../src/store/erasure-store.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import {
   aBody,
@@ -50,6 +52,7 @@ async function serve(database: Database): Promise<Served> {
     accounts: ['default'],
     amountProblem: () => null,
     desk: aDesk(database),
+    eraser: new Eraser(new ErasureStore(database), systemClock, POLICY),
     inbox: new EventInbox(database),
     webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },

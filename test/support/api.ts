@@ -10,6 +10,8 @@ import type { Facts, Status } from '../../src/operation/operation.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { AccountDesk } from '../../src/store/account-desk.js';
 import type { Database } from '../../src/store/database.js';
+import { Eraser } from '../../src/retention/eraser.js';
+import { ErasureStore } from '../../src/store/erasure-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
 import { RefundBrake } from '../../src/store/refund-brake.js';
@@ -94,6 +96,7 @@ export async function anApi(changes: Partial<FullDependencies> = {}): Promise<Te
     amountProblem: (_provider, value, currency) =>
       currency === 'KWD' && value % 10 !== 0 ? 'the provider needs a multiple of 10' : null,
     desk: aDesk(db.database),
+    eraser: new Eraser(new ErasureStore(db.database), systemClock, POLICY),
     inbox: new EventInbox(db.database),
     webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: { postgres: 'ok' } }) },

@@ -9,11 +9,13 @@ import { CommandDesk, type DeskOptions } from '../../src/reconciler/command-desk
 import { ClientSecretReader } from '../../src/reconciler/client-secret-reader.js';
 import { ReadingPlanner } from '../../src/reconciler/planner.js';
 import type { LoopDependencies } from '../../src/reconciler/ports.js';
+import { Eraser } from '../../src/retention/eraser.js';
 import { BulkStore } from '../../src/store/bulk-store.js';
 import { FindingDesk } from '../../src/orphans/finding-desk.js';
 import { CommandStore } from '../../src/store/command-store.js';
 import { FindingAttemptStore } from '../../src/store/finding-attempt-store.js';
 import { FindingCommandStore } from '../../src/store/finding-command-store.js';
+import { ErasureStore } from '../../src/store/erasure-store.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { RefundBrake, type BrakeLimits } from '../../src/store/refund-brake.js';
@@ -166,6 +168,7 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
     accounts: ['default'],
     amountProblem: () => null,
     desk: aDesk(world.db.database),
+    eraser: new Eraser(new ErasureStore(world.db.database), clock, TEST_POLICY),
     inbox: new EventInbox(world.db.database),
     webhookSecrets: new Map([['default', [WEBHOOK_SECRET]]]),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },

@@ -41,6 +41,7 @@ beforeAll(async () => {
     FullDependencies['findingCommands'] &
     FullDependencies['clientSecrets'] &
     FullDependencies['desk'] &
+    FullDependencies['eraser'] &
     FullDependencies['inbox'];
   app = await createApi({
     role: 'full',
@@ -58,6 +59,7 @@ beforeAll(async () => {
     accounts: ['default'],
     amountProblem: () => null,
     desk: nothing,
+    eraser: nothing,
     inbox: nothing,
     webhookSecrets: new Map(),
     readiness: { check: () => Promise.resolve({ ready: true, checks: {} }) },
@@ -115,6 +117,7 @@ describe('the OpenAPI document', () => {
       'post /v1/operations/{operation_id}/commands',
       'post /v1/operations/{operation_id}/commands/preview',
       'post /v1/operations/{operation_id}/commands/{preview_id}/approval',
+      'post /v1/operations/{operation_id}/erasure',
       'post /v1/operations/{operation_id}/payment',
       'post /v1/operations/{operation_id}/refunds',
       'post /v1/webhooks/stripe',
@@ -202,6 +205,7 @@ describe('the OpenAPI document', () => {
       'bulk-commands': true,
       approval: false,
       triage: true,
+      erasure: true,
       pause: true,
       resume: true,
       capture: false,

@@ -130,6 +130,36 @@ describe('the configuration', () => {
     },
   );
 
+  test('what is kept how long has safe defaults, can be for ever, and never ends before the watch does', () => {
+    expect(readConfig(MINIMUM)).toMatchObject({
+      WEBHOOK_RETENTION_DAYS: 30,
+      FINDING_RETENTION_DAYS: 400,
+      JOURNAL_RETENTION_DAYS: 730,
+      PERSONAL_DATA_RETENTION_DAYS: 365,
+    });
+    const told = {
+      JOURNAL_RETENTION_DAYS: '180',
+      PERSONAL_DATA_RETENTION_DAYS: '0',
+      WEBHOOK_RETENTION_DAYS: 'never',
+    };
+    expect(readConfig({ ...MINIMUM, ...told })).toMatchObject({
+      WEBHOOK_RETENTION_DAYS: null,
+      JOURNAL_RETENTION_DAYS: 180,
+      PERSONAL_DATA_RETENTION_DAYS: 0,
+    });
+  });
+
+  test.each([
+    ['JOURNAL_RETENTION_DAYS', '179'],
+    ['JOURNAL_RETENTION_DAYS', '1e3'],
+    ['WEBHOOK_RETENTION_DAYS', '6'],
+    ['FINDING_RETENTION_DAYS', '29'],
+    ['PERSONAL_DATA_RETENTION_DAYS', '-1'],
+    ['PERSONAL_DATA_RETENTION_DAYS', 'off'],
+  ])('%s refused: %s', (name, text) => {
+    expect(() => readConfig({ ...MINIMUM, [name]: text })).toThrow(name);
+  });
+
   test.each(['nonsense', 'a:unknown:hunter2', 'a:checkout:hunter2,b:checkout:hunter2'])(
     'API_KEYS refused: %s',
     (text) => {

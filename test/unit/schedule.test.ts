@@ -209,8 +209,8 @@ describe('the next look at a record that rests', () => {
     { name: 'just settled', given: settled, decision: AGREED, now: 0, want: 15 * MINUTE },
     { name: 'settled for a day', given: settled, decision: AGREED, now: DAY, want: DAY / 10 },
     { name: 'settled for a month', given: settled, decision: AGREED, now: 30 * DAY, want: 3 * DAY },
-    { name: 'settled for 180 days', given: settled, decision: AGREED, now: 180 * DAY, want: 18 * DAY },
-    { name: 'settled for longer', given: settled, decision: AGREED, now: 180 * DAY + 1, want: null },
+    { name: 'settled for 170 days', given: settled, decision: AGREED, now: 170 * DAY, want: 10 * DAY },
+    { name: 'settled for 180 days', given: settled, decision: AGREED, now: 180 * DAY, want: null },
     {
       name: 'needing a person for a day',
       given: { status: attention(0), deadline: iso(90 * DAY) },

@@ -5,6 +5,7 @@ import { withTask } from '../../operation/absorb-journal.js';
 import { refused, sameSpec, type Asking, type Change, type Refused } from '../../operation/change.js';
 import { INITIAL_STATUS, nextStatus } from '../../operation/next-status.js';
 import { NO_FACTS, readable, type Operation, type Policy, type Wish } from '../../operation/operation.js';
+import { erased, ERASURES } from '../../operation/personal-data.js';
 import { newSpecProblems } from '../../operation/spec-rules.js';
 import type { Spec } from '../../operation/spec.js';
 import type { Bell } from '../../reconciler/bell.js';
@@ -80,7 +81,10 @@ export class Writes {
           `Operation "${answer.operation_id}" has this order already.`,
         );
       case 'exists':
-        if (answer.record.account === account && sameSpec(answer.first_spec, body.spec)) {
+        if (
+          answer.record.account === account &&
+          sameSpec(answer.first_spec, asKept(body.spec, answer.record))
+        ) {
           return { record: answer.record, created: false };
         }
         throw new ProblemError(
@@ -177,6 +181,10 @@ function wishOf(spec: Spec, caller: Caller, now: Date): Wish {
     payment_number: 1,
   };
 }
+
+/** Of an order whose personal data was erased, what is left is compared: it was paid once, whoever asks again. */
+const asKept = (spec: Spec, { erased_at }: OperationRecord): Spec =>
+  erased_at === undefined ? spec : erased(spec, ERASURES.order_operations.spec);
 
 const refusal = ({ code, detail, pointers }: Refused): ProblemError =>
   new ProblemError(code, detail, pointers === undefined ? {} : { errors: pointers });

@@ -1,0 +1,31 @@
+/** What is deleted or erased when its time is over, and the indexes by which it is found. Forward only. */
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+const UP = `
+ALTER TABLE order_operations ADD COLUMN erased_at timestamptz, ADD COLUMN journal_deleted_at timestamptz;
+COMMENT ON COLUMN order_operations.erased_at IS
+  'When personal data was last erased; from then on none is taken in from the provider. Null: it is here';
+COMMENT ON COLUMN order_operations.journal_deleted_at IS
+  'When attempts, timeline and commands were deleted. The row itself is kept: its key is never charged a second time';
+
+-- A row comes into these when it is watched no longer, and leaves them when its turn has come: nothing that is alive pays
+-- for them, and what they hold is what is still to be done. Settled anew after late money, it comes into them again.
+CREATE INDEX order_operations_to_erase ON order_operations (settled_at)
+  WHERE next_attempt_at IS NULL AND (erased_at IS NULL OR erased_at < settled_at);
+CREATE INDEX order_operations_journal_to_delete ON order_operations (settled_at)
+  WHERE next_attempt_at IS NULL AND (journal_deleted_at IS NULL OR journal_deleted_at < settled_at);
+
+CREATE INDEX commands_previewed ON commands (expires_at) WHERE state = 'previewed';
+CREATE INDEX findings_resolved ON findings (resolved_at) WHERE state = 'resolved';
+CREATE INDEX findings_of_operation ON findings (operation_id) WHERE state <> 'resolved';
+`;
+
+export class Retention1700000000016 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(UP);
+  }
+
+  down(): Promise<void> {
+    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
+  }
+}
