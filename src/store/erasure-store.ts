@@ -54,18 +54,21 @@ export interface ErasedDocuments extends RowDocuments, Pick<Erasable, 'attempts'
   readonly last_event: string;
 }
 
-/** For statements with an operation as `o`. A command that was carried out has come through within a day. */
+/**
+ * For statements with an operation as `o`. A command that was carried out has come through within a day. Counted, since for
+ * EXISTS the planner may read all commands to find those of some orders.
+ */
 export const OPEN_FINDING = `EXISTS (SELECT 1 FROM findings f WHERE f.operation_id = o.operation_id AND f.state <> 'resolved')
     OR EXISTS (SELECT 1 FROM findings f WHERE f.account = o.account AND f.reference = o.provider_reference AND f.state <> 'resolved')`;
-export const OPEN_COMMAND = `EXISTS (SELECT 1 FROM commands c WHERE c.operation = o.id AND CASE c.state
+export const OPEN_COMMAND = `(SELECT count(*) FROM commands c WHERE c.operation = o.id AND CASE c.state
     WHEN 'accepted' THEN c.carried_out_at > now() - interval '1 day'
-    WHEN 'observed' THEN false ELSE c.expires_at > now() END)`;
+    WHEN 'observed' THEN false ELSE c.expires_at > now() END) > 0`;
 /** Keys live for less than a day; what is sent again is sent with the bytes that are stored. */
 const OBSTACLES: Readonly<Record<keyof Obstacles, string>> = {
   held: `o.task IS NOT NULL OR coalesce(o.lease_expires_at > now(), false)`,
   finding: OPEN_FINDING,
   command: OPEN_COMMAND,
-  call: `EXISTS (SELECT 1 FROM operation_attempts a WHERE a.operation = o.id AND a.started_at > now() - interval '1 day')`,
+  call: `(SELECT count(*) FROM operation_attempts a WHERE a.operation = o.id AND a.started_at > now() - interval '1 day') > 0`,
 };
 
 const FIND = `
