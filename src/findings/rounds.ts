@@ -83,7 +83,8 @@ export function afterPage(
   };
 }
 
-function added(one: Totals, other: Totals): Totals {
+/** Sums of two parts of a round. */
+export function added(one: Totals, other: Totals): Totals {
   const sum: Record<string, Totals[string]> = { ...one };
   for (const [currency, { provider, recorded }] of Object.entries(other)) {
     const before = sum[currency] ?? { provider: 0, recorded: 0 };

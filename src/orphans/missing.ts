@@ -6,6 +6,8 @@ import { recordedEvidence } from '../findings/compare.js';
 import type { Draft } from '../findings/finding.js';
 import type { Failure } from '../operation/failure.js';
 import type { PaymentProvider } from '../payment/port.js';
+import { nameOf } from '../reconciler/broken.js';
+import { isAway } from '../store/database.js';
 import type { MissingCandidate } from '../store/missing-walk-store.js';
 import type { SweepClaim } from '../findings/rounds.js';
 import { SECOND_LOOK_MS } from './look.js';
@@ -28,10 +30,28 @@ export async function lookForMissing(
   const { missing, grace_ms } = deps;
   const { candidates, walked_to } = await missing.candidates(claim, grace_ms, CANDIDATES_PER_TICK);
   for (const candidate of candidates) {
-    if (!(await goesOn()) || !(await lookFor(candidate, claim, provider, goesOn, deps))) return;
+    if (!(await goesOn()) || !(await passed(candidate, claim, provider, goesOn, deps))) return;
     await missing.walkedTo(claim, candidate.position);
   }
   await missing.walkedTo(claim, walked_to);
+}
+
+/** What goes wrong with one record is told; the walk goes on behind it and comes back in its next round. */
+async function passed(
+  candidate: MissingCandidate,
+  claim: SweepClaim,
+  provider: PaymentProvider,
+  goesOn: GoesOn,
+  deps: OrphanDependencies,
+): Promise<boolean> {
+  try {
+    return await lookFor(candidate, claim, provider, goesOn, deps);
+  } catch (error) {
+    if (isAway(error)) throw error;
+    const about = { account: claim.account, payment: candidate.reference, error: nameOf(error) };
+    deps.log.error(about, 'a payment that is not found could not be judged');
+    return true;
+  }
 }
 
 /** False: it was not looked for, since nothing more is to be asked now. */

@@ -2,7 +2,7 @@
  * The two-sided sweep: what each account holds is listed page by page and compared with what we recorded. Lists only make
  * suspicious; a look at the one payment decides. By itself it moves no money; what people decided it carries out.
  */
-import { compare } from '../findings/compare.js';
+import { compareEach } from '../findings/compare-each.js';
 import {
   afterPage,
   listedBy,
@@ -16,9 +16,12 @@ import {
 import type { Failure } from '../operation/failure.js';
 import { OperationId } from '../operation/spec.js';
 import type { PaymentPage, PaymentProvider } from '../payment/port.js';
-import type { PageEntry } from '../store/orphan-sweep-store.js';
+import { nameOf } from '../reconciler/broken.js';
+import { isAway, isRefused } from '../store/database.js';
+import type { DueLook } from '../store/finding-store.js';
+import type { Leave, PageEntry } from '../store/orphan-sweep-store.js';
 import { carryOutDecided } from './decided.js';
-import { lookAt } from './look.js';
+import { lookAt, type Look } from './look.js';
 import { lookForMissing } from './missing.js';
 import { FOR_SWEEP, type GoesOn, type OrphanDependencies } from './ports.js';
 
@@ -150,7 +153,7 @@ export class OrphanSweep {
     pace: Pace,
     round: Round,
   ): Promise<{ progress: Progress; limited: boolean } | null> {
-    const { accounts, sweeps, observer, lease_ms, log } = this.#deps;
+    const { accounts, observer, log } = this.#deps;
     const { account } = claim;
     const { created_from, created_to, after } = round;
     const reading = await provider.list({ created_from, created_to, after });
@@ -169,8 +172,29 @@ export class OrphanSweep {
       );
     }
     const entry = await this.#compared(claim, progress, pace, round, page);
-    const leave = await sweeps.page(claim, lease_ms, entry);
+    const leave = await this.#write(claim, progress, entry);
     return leave?.free === true ? { progress: entry.progress, limited: leave.limited } : null;
+  }
+
+  /** A suspicion that Postgres refuses is told and left out: the page and what else it made suspicious are written. */
+  async #write(claim: SweepClaim, before: Progress, entry: PageEntry): Promise<Leave> {
+    const { sweeps, lease_ms, log } = this.#deps;
+    try {
+      return await sweeps.page(claim, lease_ms, entry);
+    } catch (error) {
+      if (!isRefused(error) || entry.suspicions.length === 0) throw error;
+    }
+    const still = { progress: before, recent_ended: false, lookback_totals: null, references: [] };
+    for (const suspicion of entry.suspicions) {
+      await sweeps.page(claim, lease_ms, { ...still, suspicions: [suspicion] }).catch((error: unknown) => {
+        if (!isRefused(error)) throw error;
+        const about = { account: claim.account, payment: suspicion.reference, kind: suspicion.kind };
+        log.error({ ...about, error: nameOf(error) }, 'a suspicion could not be noted');
+      });
+    }
+    const suspected = new Set(entry.suspicions.map(({ reference }) => reference));
+    const references = entry.references.filter((reference) => !suspected.has(reference));
+    return sweeps.page(claim, lease_ms, { ...entry, references, suspicions: [] });
   }
 
   async #compared(
@@ -180,12 +204,15 @@ export class OrphanSweep {
     round: Round,
     page: PaymentPage,
   ): Promise<PageEntry> {
-    const { findings, exclusive, grace_ms } = this.#deps;
+    const { findings, exclusive, grace_ms, log } = this.#deps;
     const references = page.payments.map(({ payment }) => payment.reference);
     const named = page.payments.map(({ payment }) => payment.operation_id).filter(couldBeOurs);
     const records = await findings.matching(account, references, named);
     const rules = { account, exclusive: exclusive.has(account), grace_ms };
-    const { drafts, totals } = compare(page.payments, records, rules);
+    const { drafts, totals, unjudged } = compareEach(page.payments, records, rules);
+    for (const { reference, error } of unjudged) {
+      log.error({ account, payment: reference, error }, 'a payment could not be compared; the others are');
+    }
     const walked = afterPage(round, { last: page.last, payments: references.length, totals });
     const begun: Progress =
       pace === 'lookback' && progress.lookback === null
@@ -210,11 +237,24 @@ export class OrphanSweep {
     let unreadable = 0;
     for (const due of await this.#deps.findings.due(claim.account, LOOKS_PER_TICK)) {
       if (!(await goesOn())) return false;
-      const look = await lookAt(due, claim, provider, goesOn, this.#deps);
+      const look = await this.#lookAt(due, claim, provider, goesOn);
       if (look === 'stopped') return false;
       if (look === 'unreadable' && (unreadable += 1) >= UNREADABLE_PER_TICK) break;
     }
     return true;
+  }
+
+  /** What goes wrong with one payment is told, and it is looked at later: it would be the first of every tick. */
+  async #lookAt(due: DueLook, claim: SweepClaim, provider: PaymentProvider, goesOn: GoesOn): Promise<Look> {
+    try {
+      return await lookAt(due, claim, provider, goesOn, this.#deps);
+    } catch (error) {
+      if (isAway(error)) throw error;
+      const about = { account: claim.account, payment: due.reference };
+      this.#deps.log.error({ ...about, error: nameOf(error) }, 'a payment could not be judged');
+      await this.#deps.findings.postpone(claim, due.reference, this.#deps.interval_ms);
+      return 'unreadable';
+    }
   }
 
   async #goesOn(claim: SweepClaim): Promise<boolean> {

@@ -32,7 +32,7 @@ export async function breakOff(
 }
 
 /** What kind of error it is, and no more: its text may quote what the record or the provider says. */
-function nameOf(error: unknown): string {
+export function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? `${error.constructor.name} ${code}` : error.constructor.name;

@@ -37,6 +37,8 @@ interface Setting {
   readonly observe?: (reference: string) => Failure | null;
   /** Whether a window holds more than a page. */
   readonly hasMore?: (createdTo: string) => boolean;
+  /** What is found of this payment cannot be written. */
+  readonly unwritable?: string;
   /** After so many calls the process is told to stop. */
   readonly drainAfter?: number;
 }
@@ -69,6 +71,7 @@ async function swept(setting: Setting) {
         ),
       postpone: (_claim: unknown, reference: string) => Promise.resolve(void postponed.push(reference)),
       settle: (_claim: unknown, reference: string) => {
+        if (reference === setting.unwritable) return Promise.reject(new Error('not so'));
         settled.push(reference);
         return Promise.resolve([]);
       },
@@ -206,4 +209,11 @@ describe('the walk for missing payments', () => {
     const { calls, walked } = await swept({ missing, drainAfter: 2 });
     expect({ calls, walked }).toEqual({ calls: ['pi_1'], walked: [] });
   });
+});
+
+test('a record that cannot be judged keeps none behind it from being looked for', async () => {
+  const missing = [candidate(1), candidate(2), candidate(3)];
+  const { settled, walked } = await swept({ missing, unwritable: 'pi_2' });
+  expect(settled).toEqual(['pi_1', 'pi_3']);
+  expect(walked).toEqual(['1', '2', '3', 'the end of the slice']);
 });
