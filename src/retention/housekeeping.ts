@@ -20,6 +20,9 @@ export interface HousekeepingDependencies {
   readonly log: Log;
 }
 
+/** Some ten seconds of a large shop's orders. */
+const LINES = 5_000;
+
 type Kind = 'webhooks' | 'previews' | 'findings' | 'journals' | 'personal_data';
 
 export class Housekeeping {
@@ -49,6 +52,7 @@ export class Housekeeping {
     const { store, eraser, watch_days } = this.#deps;
     const { webhooks, findings, journal, personal_data } = this.#deps.retention;
     let after: string | null = null;
+    await this.#batches('counts', 0, LINES, () => store.addUp(LINES));
     const done = {
       webhooks: await this.#batches('webhooks', webhooks, ROWS, (days) => store.deleteWebhooks(days, ROWS)),
       previews: await this.#batches('previews', 1, ROWS, (days) => store.deletePreviews(days, ROWS)),
@@ -70,7 +74,7 @@ export class Housekeeping {
 
   /** Null days: kept for ever. */
   async #batches(
-    kind: Kind,
+    kind: Kind | 'counts',
     days: number | null,
     most: number,
     batch: (days: number) => Promise<number | { readonly done: number; readonly more: boolean }>,

@@ -90,6 +90,13 @@ export const RETENTION_RULES: readonly RetentionRule[] = [
     why: 'the journal of a finding goes with it',
   },
   {
+    table: 'settled_counts',
+    holds: 'how many orders are settled',
+    kept: { always: 'lines of a minute, then their sum' },
+    unless: null,
+    why: 'numbers; the metrics need not count the orders',
+  },
+  {
     table: 'account_events',
     holds: 'who stopped the writes of an account',
     kept: { always: 'for ever' },

@@ -81,17 +81,27 @@ export const toDraftInput = (draft: Draft): Record<string, unknown> => ({
   payment_terms: draft.terms,
 });
 
-/** Every operation that has one of the payments, was told to adopt it, or is named by one: an index each. */
 const CURSOR = cursorOf('f');
 
-const MATCHING = {
+/** As a rule one operation is told to adopt a payment, and none where the front end makes none. */
+const MOST_ADOPTING = 100;
+
+/**
+ * Every operation that has one of the payments, was told to adopt it, or is named by one: an index each. Which are told to
+ * adopt has no statistics where none is, and the planner then takes half of all rows for them: with the limit for each
+ * payment, and the ids collected before any row is read, it looks rows up whatever it believes.
+ */
+export const MATCHING = {
   name: 'matching',
   text: `
-SELECT o.* FROM order_operations o WHERE o.id IN (
+SELECT o.* FROM order_operations o WHERE o.id = ANY (ARRAY(
   SELECT id FROM order_operations WHERE account = $1 AND provider_reference = ANY ($2::text[])
-  UNION SELECT id FROM order_operations WHERE account = $1 AND spec->'payment'->>'reference' = ANY ($2::text[])
+  UNION SELECT adopting.id FROM unnest($2::text[]) AS listed(reference), LATERAL (
+    SELECT id FROM order_operations WHERE account = $1 AND spec->'payment'->>'reference' = listed.reference
+    LIMIT ${MOST_ADOPTING}
+  ) adopting
   UNION SELECT id FROM order_operations WHERE operation_id = ANY ($3::text[])
-)`,
+))`,
 };
 
 const CREATES = `

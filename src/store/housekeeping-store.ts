@@ -61,6 +61,16 @@ WITH resting AS (
 )
 UPDATE order_operations o SET journal_deleted_at = now() FROM resting WHERE o.id = resting.id RETURNING 1`;
 
+/** Their sum is the same before and after, whoever reads it when. */
+const SUMS = `
+WITH lines AS (
+  DELETE FROM settled_counts WHERE ctid = ANY (ARRAY(SELECT ctid FROM settled_counts LIMIT $1 FOR UPDATE SKIP LOCKED))
+  RETURNING phase, orders
+), added AS (
+  INSERT INTO settled_counts (phase, orders) SELECT phase, sum(orders) FROM lines GROUP BY phase
+)
+SELECT 1 FROM lines`;
+
 export class HousekeepingStore {
   readonly #database: Database;
 
@@ -84,6 +94,11 @@ export class HousekeepingStore {
   /** How many orders lost their journal. */
   deleteJournals(days: number, most: number): Promise<number> {
     return this.#count(JOURNALS, days, most);
+  }
+
+  /** Adds up lines of what is settled; how many they were. */
+  async addUp(most: number): Promise<number> {
+    return (await this.#database.query(SUMS, [most])).length;
   }
 
   async #count(statement: string, days: number, most: number): Promise<number> {

@@ -7,10 +7,25 @@ const STALE_AFTER_SECONDS = 600;
 /** Two failures happen; three in a row of one operation are a pattern. */
 const REPEATED_FAILURES = 3;
 
-const COUNT = `
+/**
+ * Grows with what is open, and not with what is settled: of that, a sum is kept. What is overdue is asked of each account's
+ * end of the index of what is due; whatever is worked on stays there, and is passed over.
+ */
+export const COUNT = `
+WITH open AS MATERIALIZED (
+  SELECT phase,
+    attention_reason IS NULL AND updated_at < now() - make_interval(secs => $1) AND NOT (facts ? 'account_paused')
+      AND phase IN ('accepted', 'payment_pending', 'payment_unknown', 'fulfilling', 'cancelling') AS is_stale,
+    broken >= $2 OR CASE WHEN jsonb_typeof(facts->'budget'->'used') = 'number'
+      THEN (facts->'budget'->'used')::numeric >= $2 ELSE false END AS fails_repeatedly
+  FROM order_operations WHERE settled_at IS NULL
+)
 SELECT
   (SELECT coalesce(json_object_agg(phase, n), '{}') FROM (
-     SELECT phase, count(*) AS n FROM order_operations GROUP BY phase) p) AS operations,
+     SELECT phase, sum(n) AS n FROM (
+       SELECT phase, count(*) AS n FROM open GROUP BY phase
+       UNION ALL SELECT phase, orders FROM settled_counts) c
+     GROUP BY phase HAVING sum(n) > 0) p) AS operations,
   (SELECT coalesce(json_object_agg(attention_reason, n), '{}') FROM (
      SELECT attention_reason, count(*) AS n FROM order_operations
      WHERE attention_reason IS NOT NULL GROUP BY attention_reason) a) AS attention,
@@ -18,11 +33,7 @@ SELECT
      SELECT currency, sum(amount) AS total FROM order_operations
      WHERE attention_reason IS NOT NULL GROUP BY currency) m) AS money_at_stake,
   (SELECT coalesce(json_object_agg(phase, n), '{}') FROM (
-     SELECT phase, count(*) AS n FROM order_operations
-     WHERE settled_at IS NULL AND attention_reason IS NULL AND updated_at < now() - make_interval(secs => $1)
-       AND phase IN ('accepted', 'payment_pending', 'payment_unknown', 'fulfilling', 'cancelling')
-       AND NOT (facts ? 'account_paused')
-     GROUP BY phase) s) AS stale_progress,
+     SELECT phase, count(*) AS n FROM open WHERE is_stale GROUP BY phase) s) AS stale_progress,
   (SELECT coalesce(json_object_agg(account, CASE WHEN paused IS NOT NULL THEN 3 WHEN breaker = 'open' THEN 2 WHEN throttled_until > now() THEN 1 ELSE 0 END),
      '{}') FROM provider_accounts) AS accounts,
   (SELECT coalesce(json_object_agg(kind, n), '{}') FROM (
@@ -32,11 +43,11 @@ SELECT
   (SELECT coalesce(json_agg(json_build_object('account', account, 'currency', currency,
      'minor', (sums->>'provider')::bigint - (sums->>'recorded')::bigint)), '[]')
      FROM orphan_sweeps, jsonb_each(totals) AS t(currency, sums) WHERE account = ANY ($3::text[])) AS total_differences,
-  (SELECT count(*) FROM order_operations
-     WHERE settled_at IS NULL AND (broken >= $2 OR CASE WHEN jsonb_typeof(facts->'budget'->'used') = 'number'
-       THEN (facts->'budget'->'used')::numeric >= $2 END)) AS repeated_failures,
-  (SELECT greatest(0, extract(epoch FROM now() - min(next_attempt_at))) FROM order_operations
-     WHERE next_attempt_at IS NOT NULL AND (lease_expires_at IS NULL OR lease_expires_at <= now())) AS oldest_due_seconds`;
+  (SELECT count(*) FROM open WHERE fails_repeatedly) AS repeated_failures,
+  (SELECT extract(epoch FROM now() - min(due.next_attempt_at)) FROM provider_accounts a, LATERAL (
+     SELECT next_attempt_at FROM order_operations o
+     WHERE o.account = a.account AND o.next_attempt_at <= now() AND (o.lease_expires_at IS NULL OR o.lease_expires_at <= now())
+     ORDER BY o.next_attempt_at LIMIT 1) due) AS oldest_due_seconds`;
 
 type Counts = Record<string, number>;
 
