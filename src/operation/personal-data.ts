@@ -3,6 +3,7 @@
  * of which docs/retention.md is written. Pure.
  */
 import type { Outcome } from './attempt.js';
+import type { Failure } from './failure.js';
 import type { Observation, Reading } from './observation.js';
 
 /** Stands where a text was. */
@@ -67,6 +68,7 @@ export const ERASURES = {
       ...under('payment', READING),
       { path: 'payment.sent_method', becomes: 'null', why: MEANS },
       ...under('failure', FAILURE),
+      { path: 'account_paused.reason', becomes: 'text', why: FREE },
     ],
   },
   operation_attempts: {
@@ -213,20 +215,26 @@ export function erasedLine<L extends Line>({ type, message, data, ...rest }: L):
   } as L;
 }
 
+/** A person who looks at it later has the code to go by. */
+const withoutWords = (failure: Failure): Failure => ({
+  ...failure,
+  message: `${failure.code}; more is not kept of an order whose personal data was erased.`,
+});
+
 /** As an erased record takes in what is read of the world: its money and its stock, and no person. */
 export function erasedObservation({ payment, inventory, at }: Observation): Observation {
-  const withoutWords = <T>(reading: Reading<T>): Reading<T> =>
-    reading.kind === 'unknown' ? { ...reading, failure: erased(reading.failure, FAILURE) } : reading;
+  const asKept = <T>(reading: Reading<T>): Reading<T> =>
+    reading.kind === 'unknown' ? { ...reading, failure: withoutWords(reading.failure) } : reading;
   return {
     payment:
-      payment.kind === 'present'
-        ? { ...payment, value: erased(payment.value, READING) }
-        : withoutWords(payment),
-    inventory: withoutWords(inventory),
+      payment.kind === 'present' ? { ...payment, value: erased(payment.value, READING) } : asKept(payment),
+    inventory: asKept(inventory),
     at,
   };
 }
 
 /** The same of an answer to one of our own calls. */
-export const erasedOutcome = <O extends Outcome>(outcome: O): O =>
-  erased(outcome, [...under('shown.payment', READING), ...under('failure', FAILURE)]);
+export function erasedOutcome(outcome: Outcome): Outcome {
+  const kept = erased(outcome, under('shown.payment', READING));
+  return 'failure' in kept ? { ...kept, failure: withoutWords(kept.failure) } : kept;
+}

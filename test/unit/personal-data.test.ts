@@ -6,7 +6,16 @@ import { nextStatus } from '../../src/operation/next-status.js';
 import { nextStep } from '../../src/operation/next-step.js';
 import { ALL_SEEN } from '../../src/operation/observation.js';
 import { NO_FACTS, type Operation } from '../../src/operation/operation.js';
-import { erased, ERASED, erasedLine, ERASURES } from '../../src/operation/personal-data.js';
+import type { Failure } from '../../src/operation/failure.js';
+import type { PaymentReading } from '../../src/operation/observation.js';
+import {
+  erased,
+  ERASED,
+  erasedLine,
+  erasedObservation,
+  erasedOutcome,
+  ERASURES,
+} from '../../src/operation/personal-data.js';
 import { Spec } from '../../src/operation/spec.js';
 import { KEPT_MEMBERS } from '../../src/retention/rules.js';
 import { records } from '../support/any-record.js';
@@ -14,6 +23,26 @@ import { campaign } from '../support/campaign.js';
 import { NOW, POLICY } from '../support/operations.js';
 
 const { order_operations: RULES } = ERASURES;
+
+const A_READING: PaymentReading = {
+  reference: 'pi_1',
+  state: 'captured',
+  provider_status: 'succeeded',
+  amount: 100,
+  currency: 'EUR',
+  capture: 'automatic',
+  payment_method: null,
+  authorized: 0,
+  captured: 100,
+  refunds: null,
+  disputed: false,
+  capture_before: null,
+  next_action: null,
+  last_error: null,
+  canceled_because: null,
+  operation_id: 'op-1',
+  livemode: false,
+};
 
 /** Paths of all leaves of a JSON schema. */
 function leavesOf(schema: z.core.JSONSchema.BaseSchema, path = ''): string[] {
@@ -129,4 +158,38 @@ test.each([
   ],
 ])('lines of the timeline: %s', (_name, line, want) => {
   expect(erasedLine(line)).toEqual(want);
+});
+
+test('what an erased order is told by the world: its money, its codes, and no words', () => {
+  const failure: Failure = {
+    class: 'rejected',
+    code: 'resource_missing',
+    message: 'No such customer: cus_Erika',
+    request_id: 'req_1',
+  };
+  const payment = {
+    ...A_READING,
+    payment_method: 'pm_1',
+    customer: 'cus_Erika',
+    last_error: { code: 'card_declined', message: 'Erika' },
+    next_action: { type: 'redirect_to_url', redirect_url: 'https://x/Erika' },
+  };
+  const at = NOW.toISOString();
+  const told = [
+    erasedObservation({ payment: { kind: 'present', value: payment }, inventory: { kind: 'absent' }, at }),
+    erasedObservation({ payment: { kind: 'unknown', failure }, inventory: { kind: 'unknown', failure }, at }),
+    erasedOutcome({ kind: 'rejected', failure, shown: { payment } }),
+    erasedOutcome({ kind: 'done', shown: { payment } }),
+  ];
+  const text = JSON.stringify(told);
+  expect(text).not.toMatch(/Erika|pm_1/);
+  for (const kept of [
+    'card_declined',
+    'resource_missing',
+    'req_1',
+    'redirect_to_url',
+    'pi_1',
+    '"captured":100',
+  ])
+    expect(text).toContain(kept);
 });
