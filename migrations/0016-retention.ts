@@ -1,8 +1,8 @@
 /**
- * What is deleted or erased when its time is over, and the indexes by which it is found. Forward only. Reads the table of
+ * What is deleted or erased when its time is over, and the indexes by which it is found. Reads the table of
  * orders three times while nobody writes to it: some twenty seconds for a million.
  */
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ForwardOnly } from './forward-only.js';
 
 const UP = `
 ALTER TABLE order_operations ADD COLUMN erased_at timestamptz, ADD COLUMN journal_deleted_at timestamptz;
@@ -46,12 +46,6 @@ INSERT INTO settled_counts (phase, orders)
 SELECT phase, count(*) FROM order_operations WHERE settled_at IS NOT NULL AND phase IS NOT NULL GROUP BY phase;
 `;
 
-export class Retention1700000000016 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(UP);
-  }
-
-  down(): Promise<void> {
-    return Promise.reject(new Error('Migrations are forward only; restore a backup to go back.'));
-  }
+export class Retention1700000000016 extends ForwardOnly {
+  protected readonly sql = UP;
 }

@@ -68,6 +68,7 @@ export const ERASURES = {
       ...under('payment', READING),
       { path: 'payment.sent_method', becomes: 'null', why: MEANS },
       ...under('failure', FAILURE),
+      ...under('budget.refusal', FAILURE),
       { path: 'account_paused.reason', becomes: 'text', why: FREE },
     ],
   },
@@ -101,6 +102,10 @@ export const ERASURES = {
     ],
     effects: [{ path: '', becomes: '[]', why: SUMMARY }],
     reason: [{ path: '', becomes: 'text', why: FREE }],
+    refused: [
+      { path: 'why', becomes: 'text', why: SUMMARY },
+      { path: 'changes', becomes: 'absent', why: 'what the wish was before and after' },
+    ],
     outcome: [
       { path: 'summary', becomes: 'text', why: SUMMARY },
       { path: 'refunds[].reason', becomes: 'null', why: FREE },
@@ -171,6 +176,7 @@ const DATA_KEPT: ReadonlySet<string> = new Set([
   'attempt_id',
   'authorized',
   'because',
+  'bulk_id',
   'captured',
   'class',
   'code',

@@ -6,6 +6,8 @@ import type { Retention } from './rules.js';
 
 /** A statement over so many rows takes some ten milliseconds. */
 const ROWS = 500;
+/** Each with up to some hundred rows. */
+const LISTS = 10;
 /** An order leaves some twenty rows of journal and timeline. */
 const ORDERS = 50;
 /** Of each kind in one tick: ten thousand rows a minute, fourteen million a day, and then others have their turn. */
@@ -23,7 +25,7 @@ export interface HousekeepingDependencies {
 /** Some ten seconds of a large shop's orders. */
 const LINES = 5_000;
 
-type Kind = 'webhooks' | 'previews' | 'findings' | 'journals' | 'personal_data';
+type Kind = 'webhooks' | 'previews' | 'lists' | 'findings' | 'journals' | 'personal_data';
 
 export class Housekeeping {
   readonly #deps: HousekeepingDependencies;
@@ -56,6 +58,7 @@ export class Housekeeping {
     const done = {
       webhooks: await this.#batches('webhooks', webhooks, ROWS, (days) => store.deleteWebhooks(days, ROWS)),
       previews: await this.#batches('previews', 1, ROWS, (days) => store.deletePreviews(days, ROWS)),
+      lists: await this.#batches('lists', 0, LISTS, () => store.deleteLists(journal, LISTS)),
       findings: await this.#batches('findings', findings, ROWS, (days) => store.deleteFindings(days, ROWS)),
       journals: await this.#batches('journals', journal, ORDERS, (days) =>
         store.deleteJournals(days, ORDERS),

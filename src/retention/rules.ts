@@ -62,6 +62,13 @@ export const RETENTION_RULES: readonly RetentionRule[] = [
     why: 'as the journal; a preview that nobody confirmed decided nothing and goes a day after it expired',
   },
   {
+    table: 'bulk_commands',
+    holds: 'one decision of people about many orders',
+    kept: 'journal',
+    unless: 'the journal of one of its orders is kept',
+    why: 'as the journal; one that nobody confirmed goes a day after it expired, with its rows',
+  },
+  {
     table: 'operation_triage',
     holds: 'who looks after an order',
     kept: 'journal',
@@ -102,6 +109,13 @@ export const RETENTION_RULES: readonly RetentionRule[] = [
     kept: { always: 'for ever' },
     unless: null,
     why: 'a few lines a year, about accounts and never about customers',
+  },
+  {
+    table: 'account_steps',
+    holds: 'calls of one kind that fail at an account',
+    kept: { always: 'until one succeeds' },
+    unless: null,
+    why: 'a few rows an account; they name orders by their ids',
   },
   {
     table: 'provider_accounts',
@@ -220,8 +234,38 @@ export const KEPT_DATA: readonly KeptData[] = [
   { table: 'operation_events', columns: ['actor_kind', 'actor_name'], why: STAFF },
   {
     table: 'commands',
-    columns: ['preview_id', 'operation', 'resource_version', 'woke'],
+    columns: ['preview_id', 'operation', 'resource_version', 'woke', 'bulk_id', 'place'],
     why: KEYS,
+  },
+  { table: 'commands', columns: ['amount', 'currency'], why: 'what money needs' },
+  {
+    table: 'bulk_commands',
+    columns: ['reason', 'approval', 'parameters', 'excluded'],
+    why: 'about many orders and the cause that they share: none of them is named but by its id',
+  },
+  {
+    table: 'bulk_commands',
+    columns: ['previewed_by', 'requested_by', 'requested_by_lead', 'approved_by'],
+    why: STAFF,
+  },
+  {
+    table: 'bulk_commands',
+    columns: [
+      'bulk_id',
+      'command',
+      'state',
+      'approval_needed',
+      'previewed_at',
+      'expires_at',
+      'stop_after_failures',
+      'requested_at',
+      'approved_at',
+      'lease_holder',
+      'lease_expires_at',
+      'stopped',
+      'ended_at',
+    ],
+    why: 'numbers, times, and words out of closed sets',
   },
   { table: 'commands', columns: ['command', 'state', 'approval_needed'], why: WORDS },
   {

@@ -72,7 +72,7 @@ export interface NewBulk extends Pick<
   readonly lasts_ms: number;
 }
 
-/** All rows or none. With it go some that nobody confirmed within a day; what somebody asked for stays for ever. */
+/** All rows or none. With it go some that nobody confirmed within a day; what somebody asked for stays, see retention. */
 const PREVIEW = `
 WITH gone AS (
   DELETE FROM bulk_commands WHERE bulk_id IN (

@@ -54,7 +54,7 @@ const COLUMNS = `c.preview_id, o.operation_id, c.command, c.parameters, c.resour
   c.effects, c.approval_needed, c.state, c.previewed_by, c.expires_at, c.expires_at <= now() AS expired, c.reason,
   c.requested_by, c.requested_at, c.approved_by, c.approved_at, c.carried_out_at, c.outcome, c.bulk_id`;
 
-/** With it go some previews of the order that nobody confirmed within a day; what somebody asked for stays for ever. */
+/** With it go some previews of the order that nobody confirmed within a day; what somebody asked for stays, see retention. */
 const PREVIEW = `
 WITH target AS (
   SELECT id FROM order_operations WHERE operation_id = $1

@@ -30,6 +30,7 @@ interface CommandDocuments {
   readonly bound: unknown;
   readonly effects: unknown;
   readonly reason: string | null;
+  readonly refused: unknown;
   readonly outcome: unknown;
 }
 
@@ -62,7 +63,7 @@ export const OPEN_FINDING = `EXISTS (SELECT 1 FROM findings f WHERE f.operation_
     OR EXISTS (SELECT 1 FROM findings f WHERE f.account = o.account AND f.reference = o.provider_reference AND f.state <> 'resolved')`;
 export const OPEN_COMMAND = `(SELECT count(*) FROM commands c WHERE c.operation = o.id AND CASE c.state
     WHEN 'accepted' THEN c.carried_out_at > now() - interval '1 day'
-    WHEN 'observed' THEN false ELSE c.expires_at > now() END) > 0`;
+    WHEN 'observed' THEN false ELSE c.expires_at > now() AND c.refused IS NULL END) > 0`;
 /** Keys live for less than a day; what is sent again is sent with the bytes that are stored. */
 const OBSTACLES: Readonly<Record<keyof Obstacles, string>> = {
   held: `o.task IS NOT NULL OR coalesce(o.lease_expires_at > now(), false)`,
@@ -82,7 +83,7 @@ SELECT o.*, json_build_object(${Object.entries(OBSTACLES)
      'data', e.data) ORDER BY e.sequence), '[]')
    FROM operation_events e WHERE e.operation = o.id) AS events,
   (SELECT coalesce(json_agg(json_build_object('preview_id', c.preview_id, 'parameters', c.parameters, 'evidence', c.evidence,
-     'bound', c.bound, 'effects', c.effects, 'reason', c.reason, 'outcome', c.outcome)), '[]')
+     'bound', c.bound, 'effects', c.effects, 'reason', c.reason, 'refused', c.refused, 'outcome', c.outcome)), '[]')
    FROM commands c WHERE c.operation = o.id) AS commands
 FROM order_operations o`;
 
@@ -133,9 +134,9 @@ WITH input AS (
   WHERE e.operation = gone.id AND e.sequence = x.sequence
 ), commands AS (
   UPDATE commands c SET parameters = x.parameters, evidence = x.evidence, bound = x.bound, effects = x.effects,
-    reason = x.reason, outcome = x.outcome
+    reason = x.reason, refused = x.refused, outcome = x.outcome
   FROM gone JOIN input i ON i."row" = gone.id, json_to_recordset(i.commands) AS x(preview_id text, parameters jsonb,
-    evidence jsonb, bound jsonb, effects jsonb, reason text, outcome jsonb)
+    evidence jsonb, bound jsonb, effects jsonb, reason text, refused jsonb, outcome jsonb)
   WHERE c.operation = gone.id AND c.preview_id = x.preview_id
 ), told AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)

@@ -15,10 +15,21 @@ DELETE FROM provider_events WHERE ctid = ANY (ARRAY(
   ORDER BY e.received_at LIMIT $2 FOR UPDATE SKIP LOCKED))
 RETURNING 1`;
 
+/** A row of a list is a preview until its turn comes, and goes with its list or with the journal of its order. */
 const PREVIEWS = `
 DELETE FROM commands WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM commands WHERE state = 'previewed' AND expires_at < now() - make_interval(days => $1)
+  SELECT ctid FROM commands WHERE state = 'previewed' AND bulk_id IS NULL AND expires_at < now() - make_interval(days => $1)
   ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+RETURNING 1`;
+
+/** Lists that nobody confirmed, with their rows; the others when the journals of all their orders are gone. */
+const LISTS = `
+DELETE FROM bulk_commands WHERE ctid = ANY (ARRAY(
+  SELECT b.ctid FROM bulk_commands b
+  WHERE b.state = 'previewed' AND b.expires_at < now() - interval '1 day'
+    OR b.state IN ('awaiting_approval', 'ended') AND coalesce(b.ended_at, b.expires_at) < now() - make_interval(days => $1)
+      AND NOT EXISTS (SELECT 1 FROM commands c WHERE c.bulk_id = b.bulk_id)
+  ORDER BY b.expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))
 RETURNING 1`;
 
 const FINDINGS = `
@@ -86,6 +97,11 @@ export class HousekeepingStore {
     return this.#count(PREVIEWS, days, most);
   }
 
+  /** Bulk commands; null: only those that nobody confirmed. */
+  deleteLists(days: number | null, most: number): Promise<number> {
+    return this.#count(LISTS, days, most);
+  }
+
   /** With the journals of their cancellations. */
   deleteFindings(days: number, most: number): Promise<number> {
     return this.#count(FINDINGS, days, most);
@@ -101,7 +117,7 @@ export class HousekeepingStore {
     return (await this.#database.query(SUMS, [most])).length;
   }
 
-  async #count(statement: string, days: number, most: number): Promise<number> {
+  async #count(statement: string, days: number | null, most: number): Promise<number> {
     return (await this.#database.query(statement, [days, most])).length;
   }
 }

@@ -21,6 +21,7 @@ afterAll(() => shop.stop());
 const DAYS: Retention = { webhooks: 30, findings: 400, journal: 730, personal_data: 365 };
 const ABOUT_NO_ORDER = [
   'account_events',
+  'account_steps',
   'money_out',
   'money_waiting',
   'orphan_sweeps',
@@ -37,7 +38,7 @@ const keeping = (retention: Partial<Retention> = {}): Housekeeping =>
     watch_days: WATCH_DAYS,
     log: QUIET,
   });
-const NOTHING = { webhooks: 0, previews: 0, findings: 0, journals: 0, personal_data: 0 };
+const NOTHING = { webhooks: 0, previews: 0, lists: 0, findings: 0, journals: 0, personal_data: 0 };
 
 /** As if it had settled so many days ago and were watched no longer, unless changed. */
 async function settledAgo(id: string, days: number, changes = 'next_attempt_at = NULL'): Promise<void> {
@@ -272,6 +273,37 @@ test('previews that nobody confirmed go, also of an order that lives; what was a
   await shop.query(`UPDATE commands SET expires_at = now() - interval '25 hours'`);
   expect((await keeping().round()).previews).toBeGreaterThan(0);
   expect((await beside('lives'))[2]).toBe(1);
+});
+
+test('a list of commands goes when nobody confirmed it, or when the journals of all its orders are gone', async () => {
+  await fulfilled('listed');
+  const insert = (id: string, state: string): Promise<unknown> =>
+    shop.query(
+      `WITH b AS (INSERT INTO bulk_commands (bulk_id, command, parameters, excluded, approval_needed, state, previewed_by, expires_at,
+         reason, stop_after_failures, requested_by, requested_by_lead, requested_at, ended_at)
+       SELECT $1, 'retry', '{}', '[]', false, $2, 'ana', t, CASE WHEN asked THEN 'x' END, CASE WHEN asked THEN 1 END,
+         CASE WHEN asked THEN 'ana' END, CASE WHEN asked THEN false END, CASE WHEN asked THEN t END, CASE WHEN asked THEN t END
+       FROM (SELECT now() - interval '800 days' AS t, $2 = 'ended' AS asked) t RETURNING bulk_id)
+       INSERT INTO commands (operation, command, parameters, resource_version, evidence, bound, effects, approval_needed,
+         previewed_by, expires_at, bulk_id, place, amount, currency, refused)
+       SELECT o.id, 'retry', '{}', 1, '{}', '{}', '[]', false, 'ana', now() - interval '800 days', b.bulk_id, 1, 1, 'EUR',
+         CASE WHEN $2 = 'ended' THEN '{"problem": "operation_changed", "why": "x"}'::jsonb END
+       FROM b, order_operations o WHERE o.operation_id = 'listed'`,
+      [id, state],
+    );
+  const lists = async (): Promise<string[]> =>
+    (await shop.query<{ bulk_id: string }>('SELECT bulk_id FROM bulk_commands ORDER BY 1')).map(
+      ({ bulk_id }) => bulk_id,
+    );
+  await insert('asked', 'ended');
+  await insert('never asked', 'previewed');
+  expect(await keeping().round()).toMatchObject({ lists: 1, previews: 0 });
+  // Why a row of it was refused is told as long as its order's journal.
+  expect([await lists(), (await beside('listed'))[2]]).toEqual([['asked'], 1]);
+  await settledAgo('listed', 731);
+  expect(await keeping().round()).toMatchObject({ lists: 0, journals: 1 });
+  expect(await keeping().round()).toMatchObject({ lists: 1 });
+  expect(await lists()).toEqual([]);
 });
 
 test('findings that were resolved go with their journal; suspicions, open ones, and those of watched orders stay', async () => {

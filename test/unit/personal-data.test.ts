@@ -4,10 +4,9 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { nextStatus } from '../../src/operation/next-status.js';
 import { nextStep } from '../../src/operation/next-step.js';
-import { ALL_SEEN } from '../../src/operation/observation.js';
 import { NO_FACTS, type Operation } from '../../src/operation/operation.js';
 import type { Failure } from '../../src/operation/failure.js';
-import type { PaymentReading } from '../../src/operation/observation.js';
+import { ALL_SEEN, type PaymentReading } from '../../src/operation/observation.js';
 import {
   erased,
   ERASED,
