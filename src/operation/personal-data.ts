@@ -67,6 +67,7 @@ export const ERASURES = {
     facts: [
       ...under('payment', READING),
       { path: 'payment.sent_method', becomes: 'null', why: MEANS },
+      { path: 'refunds[].reason', becomes: 'null', why: FREE },
       ...under('failure', FAILURE),
       ...under('budget.refusal', FAILURE),
       { path: 'account_paused.reason', becomes: 'text', why: FREE },
