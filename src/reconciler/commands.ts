@@ -40,7 +40,7 @@ export interface Refusal {
 export function refusalOf(answer: Refused): Refusal {
   switch (answer.kind) {
     case 'not_found':
-      return { problem: 'not_found', why: 'There is nothing with this id, or no such preview of it.' };
+      return { problem: 'not_found', why: 'There is no such operation, or no such preview of it.' };
     case 'not_available':
       return { problem: 'command_not_available', why: answer.why };
     case 'needs_lead':

@@ -6,6 +6,7 @@ import type { FindingAnswer, FindingCommands } from '../../orphans/finding-comma
 import type { FindingCommandRecord } from '../../store/finding-command-store.js';
 import { Access, CallerOf } from '../http/access.js';
 import type { Caller } from '../http/authentication.js';
+import { ProblemError } from '../http/problem.js';
 import { Answers, OptionalBody, ProblemsWithBody } from '../openapi/decorators.js';
 import { personOf, refuse } from '../operations/deciding.js';
 import { ApprovalBody, ConfirmBody } from '../schemas/commands.js';
@@ -89,8 +90,11 @@ export class FindingCommandsController {
   }
 }
 
-const granted = (answer: FindingAnswer): FindingCommandRecord =>
-  answer.kind === 'command' ? answer.command : refuse(answer);
+function granted(answer: FindingAnswer): FindingCommandRecord {
+  if (answer.kind === 'not_found')
+    throw new ProblemError('not_found', 'There is no such finding, or no such preview of it.');
+  return answer.kind === 'command' ? answer.command : refuse(answer);
+}
 
 // Evidence is JSON that was stored in this form.
 const previewOf = (command: FindingCommandRecord): FindingPreviewOut =>
