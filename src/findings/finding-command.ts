@@ -2,7 +2,8 @@
 import { openAttempts, type Attempt } from '../operation/attempt.js';
 import { triedOf, type Bound, type CommandOutcome, type Tried } from '../operation/evidence.js';
 import { formatMoney } from '../operation/money.js';
-import { withoutPage, type PaymentReading, type Reading } from '../operation/observation.js';
+import type { PaymentReading, Reading } from '../operation/observation.js';
+import { withoutPerson } from '../operation/personal-data.js';
 import type { Pause } from '../operation/operation.js';
 import { recordedEvidence } from './compare.js';
 import {
@@ -174,7 +175,7 @@ export const evidenceOf = (look: FindingLook): FindingEvidence => ({
 });
 
 const shown = (reading: Reading<PaymentReading>): Reading<object> =>
-  reading.kind === 'present' ? { kind: 'present', value: withoutPage(reading.value) } : reading;
+  reading.kind === 'present' ? { kind: 'present', value: withoutPerson(reading.value) } : reading;
 
 /** All that a decision may rest on, flat, so that each difference has a name. */
 export function boundOf(look: FindingLook): Bound {

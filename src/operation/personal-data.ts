@@ -4,7 +4,7 @@
  */
 import type { Outcome } from './attempt.js';
 import type { Failure } from './failure.js';
-import type { Observation, Reading } from './observation.js';
+import type { Observation, PaymentReading, Reading } from './observation.js';
 
 /** Stands where a text was. */
 export const ERASED = '(erased)';
@@ -228,13 +228,16 @@ const withoutWords = (failure: Failure): Failure => ({
   message: `${failure.code}; more is not kept of an order whose personal data was erased.`,
 });
 
+/** A payment as it may be kept beside the orders, where nothing is erased later. */
+export const withoutPerson = (payment: PaymentReading): PaymentReading => erased(payment, READING);
+
 /** As an erased record takes in what is read of the world: its money and its stock, and no person. */
 export function erasedObservation({ payment, inventory, at }: Observation): Observation {
   const asKept = <T>(reading: Reading<T>): Reading<T> =>
     reading.kind === 'unknown' ? { ...reading, failure: withoutWords(reading.failure) } : reading;
   return {
     payment:
-      payment.kind === 'present' ? { ...payment, value: erased(payment.value, READING) } : asKept(payment),
+      payment.kind === 'present' ? { ...payment, value: withoutPerson(payment.value) } : asKept(payment),
     inventory: asKept(inventory),
     at,
   };

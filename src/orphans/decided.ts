@@ -9,7 +9,8 @@ import type { SweepClaim } from '../findings/rounds.js';
 import { whoseItMayBe } from '../findings/sides.js';
 import { triedOf } from '../operation/evidence.js';
 import { formatMoney } from '../operation/money.js';
-import { withoutPage, type PaymentReading } from '../operation/observation.js';
+import type { PaymentReading } from '../operation/observation.js';
+import { withoutPerson } from '../operation/personal-data.js';
 import type { PaymentProvider } from '../payment/port.js';
 import { SYSTEM } from '../reconciler/events.js';
 import { isAway } from '../store/database.js';
@@ -183,7 +184,7 @@ async function observed(
   const outcome: FindingOutcome = {
     summary: `${summary} ${reading.kind === 'present' ? inWords(reading.value) : 'The provider does not know this payment now.'} ${standing(found?.finding)}`,
     finding_state: found?.finding.state ?? 'open',
-    payment: reading.kind === 'present' ? { ...withoutPage(reading.value) } : null,
+    payment: reading.kind === 'present' ? { ...withoutPerson(reading.value) } : null,
     attempts: (await attempts.of({ preview_id })).map(triedOf),
     observed_at: clock.now().toISOString(),
     operation: null,

@@ -36,11 +36,15 @@ const FINDINGS = `
 WITH old AS (
   SELECT f.finding_id FROM findings f
   WHERE f.state = 'resolved' AND f.resolved_at < now() - make_interval(days => $1) AND NOT EXISTS (
+    SELECT 1 FROM finding_commands c WHERE c.finding_id = f.finding_id AND c.state IN ('awaiting_approval', 'accepted')
+  ) AND NOT EXISTS (
     SELECT 1 FROM order_operations o WHERE o.operation_id = f.operation_id
       AND (o.settled_at IS NULL OR o.attention_reason IS NOT NULL OR o.next_attempt_at IS NOT NULL))
   ORDER BY f.resolved_at LIMIT $2 FOR UPDATE OF f SKIP LOCKED
 ), journal AS (
   DELETE FROM finding_attempts WHERE finding_id = ANY (ARRAY(SELECT finding_id FROM old))
+), decisions AS (
+  DELETE FROM finding_commands WHERE finding_id = ANY (ARRAY(SELECT finding_id FROM old))
 )
 DELETE FROM findings WHERE finding_id = ANY (ARRAY(SELECT finding_id FROM old)) RETURNING 1`;
 
@@ -102,7 +106,7 @@ export class HousekeepingStore {
     return this.#count(LISTS, days, most);
   }
 
-  /** With the journals of their cancellations. */
+  /** With what people decided about them, and the journals of what was done. */
   deleteFindings(days: number, most: number): Promise<number> {
     return this.#count(FINDINGS, days, most);
   }

@@ -115,7 +115,7 @@ describe('the preview', () => {
         { operation_id: 'list-1', amount: 10_000, currency: 'EUR' },
       ],
       excluded: [
-        { operation_id: 'nobody', why: expect.stringContaining('nothing with this id') },
+        { operation_id: 'nobody', why: expect.stringContaining('no such operation') },
         { operation_id: 'list-fine', why: expect.stringContaining('neither') },
         { operation_id: 'list-given-up', why: expect.stringContaining('support_lead') },
       ],

@@ -306,30 +306,40 @@ test('a list of commands goes when nobody confirmed it, or when the journals of 
   expect(await lists()).toEqual([]);
 });
 
-test('findings that were resolved go with their journal; suspicions, open ones, and those of watched orders stay', async () => {
+test('findings that were resolved go with their decisions and journal; decisions under way, suspicions, open ones, and those of watched orders stay', async () => {
   await fulfilled('watched');
-  const insert = (reference: string, state: string, operation_id: string | null): Promise<unknown> =>
+  const insert = (
+    reference: string,
+    state: string,
+    operation_id: string | null,
+    decision = 'observed',
+  ): Promise<unknown> =>
     shop.query(
       `WITH f AS (INSERT INTO findings (account, kind, reference, operation_id, state, amount, currency, message, evidence, suggested,
          suspected_at, opened_at, first_seen_at, last_seen_at, resolved_at, check_at)
        SELECT 'default', 'stray_unconfirmed', $1, $3, $2, 1, 'EUR', 'x', '{}', 'dismiss', t, t, t, t,
          CASE WHEN $2 = 'resolved' THEN t END, CASE WHEN $2 <> 'resolved' THEN t END
        FROM (SELECT now() - interval '401 days' AS t) t RETURNING finding_id)
-       INSERT INTO finding_attempts (finding_id, step, target, ordinal, effect_key, parameters, worker, started_at)
-       SELECT finding_id, 'cancel_payment', $1, 1, $1, '{}', 'w', now() FROM f`,
-      [reference, state, operation_id],
+       , c AS (INSERT INTO finding_commands (finding_id, account, reference, command, resource_version, evidence, bound, effects,
+         approval_needed, state, previewed_by, expires_at, reason, requested_by, requested_at, carried_out_at, due_at, outcome)
+       SELECT finding_id, 'default', $1, 'check_provider', 1, '{}', '{}', '[]', false, $4, 'desk', now(), 'r', 'desk', now(), now(),
+         CASE WHEN $4 = 'accepted' THEN now() END, CASE WHEN $4 = 'observed' THEN '{}'::jsonb END FROM f RETURNING preview_id)
+       INSERT INTO finding_attempts (finding_id, step, target, ordinal, effect_key, parameters, worker, started_at, command)
+       SELECT finding_id, 'cancel_payment', $1, 1, $1, '{}', 'w', now(), preview_id FROM f, c`,
+      [reference, state, operation_id, decision],
     );
   await insert('pi_gone', 'resolved', null);
   await insert('pi_open', 'open', null);
   await insert('pi_suspected', 'suspected', null);
   await insert('pi_watched', 'resolved', 'watched');
+  await insert('pi_decided', 'resolved', null, 'accepted');
   expect(await keeping().round()).toMatchObject({ findings: 1 });
   const left = await shop.query<{ reference: string; attempts: number }>(
     `SELECT f.reference, count(a.*)::int AS attempts FROM findings f LEFT JOIN finding_attempts a USING (finding_id)
-     WHERE f.reference LIKE 'pi\\_%' AND f.reference IN ('pi_gone', 'pi_open', 'pi_suspected', 'pi_watched') GROUP BY 1 ORDER BY 1`,
+     WHERE f.reference LIKE 'pi\\_%' AND f.reference IN ('pi_gone', 'pi_open', 'pi_suspected', 'pi_watched', 'pi_decided') GROUP BY 1 ORDER BY 1`,
   );
   expect(left).toEqual(
-    ['pi_open', 'pi_suspected', 'pi_watched'].map((reference) => ({ reference, attempts: 1 })),
+    ['pi_decided', 'pi_open', 'pi_suspected', 'pi_watched'].map((reference) => ({ reference, attempts: 1 })),
   );
 });
 
