@@ -342,6 +342,7 @@ export const FAILURE_CODES: Readonly<Record<string, string>> = {
   payment_not_found: 'The provider does not know the id in this account and mode, which proves nothing.',
   reference_missing: 'The step needs a payment that has no id yet.',
   refunds_not_listed: 'The refunds were asked for and not shown; without them nothing is given back.',
+  step_out: 'The account answers, but takes no call of this kind now; one is tried now and then for all.',
   timeout: 'No answer came in time: it may or may not have taken effect.',
   unknown_status: 'A status that this version does not know.',
   wrong_account: 'The key belongs to another account or mode than at first contact.',

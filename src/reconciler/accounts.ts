@@ -9,6 +9,7 @@ import type { PaymentReading, Reading } from '../operation/observation.js';
 import type { AccountIdentity, PaymentProvider } from '../payment/port.js';
 import type { AccountStore } from '../store/account-store.js';
 import { within } from '../within.js';
+import { AccountSteps, quietly, type StepCall } from './account-steps.js';
 import type { Log } from './log.js';
 
 /** What one failure says about its account. */
@@ -66,27 +67,23 @@ export interface AccountsOptions {
   readonly log: Log;
 }
 
-/** A call that failed: for which operation, and which step it was; null: a reading. */
-interface Call {
-  readonly account: string;
-  readonly operation: string;
-  readonly step: StepName | null;
-}
+/** `step` null: a reading. */
+type Call = Omit<StepCall, 'step'> & { readonly step: StepName | null };
 
 export class Accounts {
+  readonly steps: AccountSteps;
   readonly #options: AccountsOptions;
   /** Accounts whose identity this process has checked. */
   readonly #checked = new Set<string>();
   readonly #asking = new Map<string, Promise<Doubt | null>>();
   /** Questions whether an account is there, under way. */
   readonly #probing = new Map<string, Promise<boolean>>();
-  /** Kinds of call that failed since this process last saw one succeed, as `account step`. */
-  readonly #failing = new Set<string>();
   /** Accounts that failed since this process last saw them answer: their next success is worth a write. */
   readonly #troubled = new Set<string>();
 
   constructor(options: AccountsOptions) {
     this.#options = options;
+    this.steps = new AccountSteps(options.store, options.log);
     // What other processes reported is not known here: the first success of each account is written.
     for (const account of options.providers.keys()) this.#troubled.add(account);
   }
@@ -170,7 +167,7 @@ export class Accounts {
     if (signal === 'none') return failure;
     // Other calls may work all the same, so the account itself is asked before it is judged by one of them.
     if (step !== null && signal !== 'throttled' && (await this.#answers(account))) {
-      return this.#stepFailed({ ...call, step }, failure, signal === 'refused' ? 'refused' : 'outage');
+      return this.steps.failed({ ...call, step }, failure, signal === 'refused' ? 'refused' : 'outage');
     }
     this.#troubled.add(account);
     if (signal === 'throttled') {
@@ -198,32 +195,6 @@ export class Accounts {
     if (just_opened)
       this.#options.log.error({ account, code }, 'the account is out: its orders wait, probes go on');
     return open;
-  }
-
-  async #stepFailed(
-    { account, operation, step }: Call & { readonly step: StepName },
-    failure: Failure,
-    reason: 'outage' | 'refused',
-  ): Promise<Failure> {
-    this.#failing.add(`${account} ${step}`);
-    const report = (): Promise<{ out: boolean; just_out: boolean }> =>
-      this.#options.store.stepFailed(account, step, operation, reason, failure.message);
-    const { out, just_out } = await this.#quietly(report, { out: false, just_out: false });
-    if (just_out)
-      this.#options.log.error(
-        { account, step, reason, detail: failure.message },
-        'the account answers, but not to this step: orders that need it wait',
-      );
-    return out && reason === 'outage' ? { ...failure, class: 'outage' } : failure;
-  }
-
-  /** A step was answered. `failed`: the operation's last try of it was not, in whichever process. */
-  async #stepAnswered(account: string, step: StepName, failed: boolean): Promise<void> {
-    if (!this.#failing.delete(`${account} ${step}`) && !failed) return;
-    const { was_out } = await this.#quietly(() => this.#options.store.stepAnswered(account, step), {
-      was_out: false,
-    });
-    if (was_out) this.#options.log.warn({ account, step }, 'the account answers to this step again');
   }
 
   /** Whether the account is there at all, by the question who it is. One question serves all that ask meanwhile. */
@@ -289,20 +260,14 @@ export class Accounts {
     const { account, step } = call;
     if (!('failure' in outcome) || signalOf(outcome.failure) === 'none') {
       await this.answered(account);
-      await this.#stepAnswered(account, step, again);
+      await this.steps.answered(account, step, again);
       return outcome;
     }
     return { ...outcome, failure: await this.failed(call, outcome.failure) };
   }
 
-  /** A report that cannot be written must not take the answer with it that it is about. */
-  async #quietly<Result>(report: () => Promise<Result>, otherwise: Result): Promise<Result> {
-    try {
-      return await report();
-    } catch (error) {
-      this.#options.log.warn({ err: error }, 'what was learnt of an account could not be written');
-      return otherwise;
-    }
+  #quietly<Result>(report: () => Promise<Result>, otherwise: Result): Promise<Result> {
+    return quietly(report, otherwise, this.#options.log);
   }
 
   async #stop(account: string, reason: 'refused' | 'wrong_account', message: string): Promise<void> {

@@ -100,6 +100,8 @@ async function send(
     return required(loop.inventory).apply({ step: step.name, operation_id, parameters });
   }
   const reference = step.name === 'create_payment' ? null : step.reference;
+  const held = loop.accounts.steps.heldBack(pass.operation.account, step.name);
+  if (held !== null) return { kind: 'not_sent', failure: held };
   const provider = required(loop.accounts.provider(pass.operation.account));
   const outcome = await provider.apply({ step: step.name, reference, key: intent.effect_key, parameters });
   loop.observer.request(pass.operation.account, step.name, outcome.kind);
