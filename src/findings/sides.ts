@@ -49,6 +49,9 @@ export function whoseItMayBe(
   if (adopting !== undefined)
     return `The operation "${adopting.operation.operation_id}" is to adopt it: cancel that one, and it gives the money back.`;
   const named = payment.operation_id === null ? null : sides.named(payment.operation_id);
+  // Ids of payments are the provider's: under a former name, or a second one, of the account it is the same payment.
+  if (named?.operation.provider_reference === payment.reference)
+    return `It is the payment of the operation "${named.operation.operation_id}", which belongs to the account "${named.operation.account}".`;
   if (named === null || named.operation.account !== account || !mayStillTake(named.operation)) return null;
   return `The operation "${named.operation.operation_id}" has no living payment and may still take this one: let it adopt the payment, or cancel that operation first.`;
 }

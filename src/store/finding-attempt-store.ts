@@ -33,7 +33,8 @@ SELECT f.finding_id, ${command}, $4, $5, $6, $7, $8::json, held.lease_holder, cl
 FROM ${from} JOIN held ON held.account = f.account
 WHERE ${where}
   AND NOT EXISTS (SELECT 1 FROM provider_accounts a WHERE a.account = f.account AND a.paused IS NOT NULL)
-  AND NOT EXISTS (SELECT 1 FROM order_operations o WHERE o.account = f.account AND o.provider_reference = f.reference)
+  AND NOT EXISTS (SELECT 1 FROM order_operations o
+    WHERE o.account = ANY (ARRAY(SELECT account FROM provider_accounts)) AND o.provider_reference = f.reference)
 RETURNING attempt_id::text`;
 
 /** By itself: refused also when the finding is gone, or an operation wants this payment, whatever became of it. */
