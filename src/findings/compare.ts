@@ -97,6 +97,12 @@ function judgeOther(seen: SeenPayment, sides: Sides, rules: Rules): Draft | null
   if (stake === null) {
     return named !== null && payment.state === 'created' ? judgeStray(seen, named, rules) : null;
   }
+  const elsewhere = sides.ownerElsewhere(reference);
+  if (elsewhere !== null) {
+    const { operation_id: owner, account } = elsewhere.operation;
+    const message = `${stakeText(seen, stake)} It is the payment of the operation "${owner}", which belongs to the account "${account}".`;
+    return draft('orphan_payment', seen, elsewhere, rules, { amount: stake, message, suggested: 'dismiss' });
+  }
   if (named === null || named.operation.account !== rules.account) {
     const whose =
       operation_id === null

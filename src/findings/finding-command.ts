@@ -177,6 +177,9 @@ export const evidenceOf = (look: FindingLook): FindingEvidence => ({
 const shown = (reading: Reading<PaymentReading>): Reading<object> =>
   reading.kind === 'present' ? { kind: 'present', value: withoutPerson(reading.value) } : reading;
 
+const byId = (a: RecordedSide, b: RecordedSide): number =>
+  a.operation.operation_id < b.operation.operation_id ? -1 : 1;
+
 /** All that a decision may rest on, flat, so that each difference has a name. */
 export function boundOf(look: FindingLook): Bound {
   const { finding, draft, records, reading } = look;
@@ -194,7 +197,7 @@ export function boundOf(look: FindingLook): Bound {
     'payment.lost': payment?.lost ?? null,
     'payment.disputed': payment?.disputed ?? null,
     refunds: (payment?.refunds ?? []).map(({ reference, amount, state }) => ({ reference, amount, state })),
-    operations: records.map(({ operation }) => ({
+    operations: [...records].sort(byId).map(({ operation }) => ({
       operation_id: operation.operation_id,
       provider_reference: operation.provider_reference,
       adopts: operation.wish.spec.payment.reference,

@@ -92,6 +92,8 @@ export function nextOf(
   const open = openAttempts(tries);
   if (open.length === 0 && last !== undefined && isRefused(last))
     return ended(false, `The provider refused it: ${last.failure?.message ?? ''} Nothing was given back.`);
+  if (open.length > 0 && payment.state === 'captured' && payment.refunds === null)
+    return { kind: 'wait', why: 'What was sent is in doubt, and the provider did not list its refunds.' };
   const why = bar ?? changeOf(decided, giveBackOf(payment));
   if (why === null) return { kind: 'send' };
   // No refund can exceed what was taken, so one that was sent and does not show can have no effect any more.

@@ -6,14 +6,18 @@ export class Sides {
   readonly #own = new Map<string, RecordedSide>();
   readonly #adopting = new Map<string, RecordedSide[]>();
   readonly #named = new Map<string, RecordedSide>();
+  readonly #elsewhere = new Map<string, RecordedSide>();
 
   constructor(records: readonly RecordedSide[], account: string) {
     for (const record of records) {
       const operation = readable(record.operation);
       const side = { ...record, operation };
       this.#named.set(operation.operation_id, side);
-      // The same id on another account is another payment.
-      if (operation.account !== account) continue;
+      if (operation.account !== account) {
+        // The account had another name, or has two: the provider's ids are its own.
+        if (operation.provider_reference !== null) this.#elsewhere.set(operation.provider_reference, side);
+        continue;
+      }
       if (operation.provider_reference !== null) this.#own.set(operation.provider_reference, side);
       const { reference } = operation.wish.spec.payment;
       if (reference !== null) this.#adopting.set(reference, [...(this.#adopting.get(reference) ?? []), side]);
@@ -21,6 +25,8 @@ export class Sides {
   }
 
   owner = (reference: string): RecordedSide | null => this.#own.get(reference) ?? null;
+  /** Whose payment it is under another name of the account. */
+  ownerElsewhere = (reference: string): RecordedSide | null => this.#elsewhere.get(reference) ?? null;
   adopting = (reference: string): readonly RecordedSide[] => this.#adopting.get(reference) ?? [];
   named = (operationId: string): RecordedSide | null => this.#named.get(operationId) ?? null;
 }
@@ -45,13 +51,13 @@ export function whoseItMayBe(
   const own = sides.owner(payment.reference);
   if (own !== null)
     return `It is the payment of the operation "${own.operation.operation_id}": its own refunds and its cancellation give its money back.`;
+  const elsewhere = sides.ownerElsewhere(payment.reference)?.operation;
+  if (elsewhere !== undefined)
+    return `It is the payment of the operation "${elsewhere.operation_id}", which belongs to the account "${elsewhere.account}".`;
   const adopting = sides.adopting(payment.reference).find(({ operation }) => !isClosed(operation));
   if (adopting !== undefined)
     return `The operation "${adopting.operation.operation_id}" is to adopt it: cancel that one, and it gives the money back.`;
   const named = payment.operation_id === null ? null : sides.named(payment.operation_id);
-  // Ids of payments are the provider's: under a former name, or a second one, of the account it is the same payment.
-  if (named?.operation.provider_reference === payment.reference)
-    return `It is the payment of the operation "${named.operation.operation_id}", which belongs to the account "${named.operation.account}".`;
   if (named === null || named.operation.account !== account || !mayStillTake(named.operation)) return null;
   return `The operation "${named.operation.operation_id}" has no living payment and may still take this one: let it adopt the payment, or cancel that operation first.`;
 }

@@ -74,6 +74,7 @@ function whyNotYet({ row, obstacles }: Erasable): string | null {
 
 const OBSTACLES: Readonly<Record<keyof Obstacles, string>> = {
   held: 'It is being worked on at this moment. Ask again.',
+  dispute: 'The bank has not decided a dispute: its evidence may be asked for.',
   finding: 'A finding of it is not resolved: money at the provider and the record do not fit together.',
   command: 'A command of it was previewed or asked for, and is not over. Ask again when it is.',
   call: 'A call was sent within the last day: under its key it may have to be sent again with the same bytes.',

@@ -1,9 +1,9 @@
 /** Erases personal data: of one order when a person asks, and of all whose time is over. */
 import type { Clock } from '../clock.js';
 import type { Policy } from '../operation/operation.js';
-import type { ErasureStore } from '../store/erasure-store.js';
+import type { Erasable, ErasureStore } from '../store/erasure-store.js';
 import type { Actor } from '../store/record.js';
-import { erase } from './erase.js';
+import { erase, type Erasing } from './erase.js';
 
 /** Why a person asks; a closed set, so that the trace of an erasure holds nothing personal itself. GDPR, article 17 (1). */
 export const ERASURE_GROUNDS = [
@@ -41,7 +41,7 @@ export class Eraser {
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const one = await this.#store.find(operationId);
       if (one === null) return { kind: 'not_found' };
-      const made = erase(one, this.#clock.now(), this.#policy);
+      const made = this.#made(one);
       if (made.kind === 'not_yet') return made;
       if (made.kind === 'nothing') return { kind: 'erased' };
       const done = await this.#store.erase([made.documents], actor, ground);
@@ -60,14 +60,22 @@ export class Eraser {
     after: string | null,
   ): Promise<{ readonly erased: number; readonly after: string | null }> {
     const due = await this.#store.due(days, most, after);
-    const now = this.#clock.now();
     const documents = due.flatMap((one) => {
-      const made = erase(one, now, this.#policy);
+      const made = this.#made(one);
       return made.kind === 'erase' ? [made.documents] : [];
     });
     const erased =
       documents.length === 0 ? 0 : (await this.#store.erase(documents, SYSTEM, 'retention')).length;
     const last = due.length < most ? null : (due.at(-1)?.row.settled_at ?? null);
     return { erased, after: last?.toISOString() ?? null };
+  }
+
+  /** One that cannot be read keeps no other from being erased. */
+  #made(one: Erasable): Erasing {
+    try {
+      return erase(one, this.#clock.now(), this.#policy);
+    } catch {
+      return { kind: 'not_yet', why: 'The record cannot be read by this version.' };
+    }
   }
 }

@@ -31,6 +31,8 @@ export class Housekeeping {
   readonly #deps: HousekeepingDependencies;
   #running: Promise<unknown> | null = null;
   #draining = false;
+  /** Where the next round goes on erasing: what cannot be erased for now stays at the head of the list. */
+  #after: string | null = null;
 
   constructor(deps: HousekeepingDependencies) {
     this.#deps = deps;
@@ -53,7 +55,6 @@ export class Housekeeping {
   async round(): Promise<Readonly<Record<Kind, number>>> {
     const { store, eraser, watch_days } = this.#deps;
     const { webhooks, findings, journal, personal_data } = this.#deps.retention;
-    let after: string | null = null;
     await this.#batches('counts', 0, LINES, () => store.addUp(LINES));
     const done = {
       webhooks: await this.#batches('webhooks', webhooks, ROWS, (days) => store.deleteWebhooks(days, ROWS)),
@@ -64,9 +65,9 @@ export class Housekeeping {
         store.deleteJournals(days, ORDERS),
       ),
       personal_data: await this.#batches('personal_data', personal_data, ORDERS, async (days) => {
-        const batch = await eraser.eraseDue(watch_days + days, ORDERS, after);
-        after = batch.after;
-        return { done: batch.erased, more: after !== null };
+        const batch = await eraser.eraseDue(watch_days + days, ORDERS, this.#after);
+        this.#after = batch.after;
+        return { done: batch.erased, more: batch.after !== null };
       }),
     };
     if (Object.values(done).some((count) => count > 0)) {

@@ -336,7 +336,6 @@ export const KEPT_DATA: readonly KeptData[] = [
       'resolved_at',
       'check_at',
       'resource_version',
-      'dismissed',
     ],
     why: 'ids, states, amounts and times of payments: made by us of these alone, of no text of a customer',
   },
@@ -368,6 +367,16 @@ export const KEPT_DATA: readonly KeptData[] = [
   },
   {
     table: 'finding_commands',
+    columns: ['reason'],
+    why: 'erased with the order that the finding is about; else about a payment, and it goes with its finding',
+  },
+  {
+    table: 'findings',
+    columns: ['dismissed'],
+    why: 'who dismissed it and on which facts; the reason is erased with the order that the finding is about',
+  },
+  {
+    table: 'finding_commands',
     columns: [
       'preview_id',
       'finding_id',
@@ -384,7 +393,6 @@ export const KEPT_DATA: readonly KeptData[] = [
       'state',
       'previewed_at',
       'expires_at',
-      'reason',
       'requested_at',
       'approved_at',
       'carried_out_at',

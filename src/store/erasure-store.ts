@@ -1,4 +1,5 @@
 /** Reading and writing what is erased: an order with its journal, its timeline and its commands. */
+import { ERASED } from '../operation/personal-data.js';
 import type { Database } from './database.js';
 import type { OrderOperationRow } from './entities.js';
 import type { Actor } from './record.js';
@@ -6,6 +7,7 @@ import type { Actor } from './record.js';
 /** What keeps a settled order from being erased for now. */
 export interface Obstacles {
   readonly held: boolean;
+  readonly dispute: boolean;
   readonly finding: boolean;
   readonly command: boolean;
   readonly call: boolean;
@@ -59,14 +61,19 @@ export interface ErasedDocuments extends RowDocuments, Pick<Erasable, 'attempts'
  * For statements with an operation as `o`. A command that was carried out has come through within a day. Counted, since for
  * EXISTS the planner may read all commands to find those of some orders.
  */
-export const OPEN_FINDING = `EXISTS (SELECT 1 FROM findings f WHERE f.operation_id = o.operation_id AND f.state <> 'resolved')
-    OR EXISTS (SELECT 1 FROM findings f WHERE f.account = o.account AND f.reference = o.provider_reference AND f.state <> 'resolved')`;
+export const OPEN_FINDING = `EXISTS (SELECT 1 FROM findings f WHERE f.operation_id = o.operation_id AND f.state IN ('suspected', 'open'))
+    OR EXISTS (SELECT 1 FROM findings f WHERE f.account = o.account AND f.reference = o.provider_reference AND f.state IN ('suspected', 'open'))`;
 export const OPEN_COMMAND = `(SELECT count(*) FROM commands c WHERE c.operation = o.id AND CASE c.state
     WHEN 'accepted' THEN c.carried_out_at > now() - interval '1 day'
     WHEN 'observed' THEN false ELSE c.expires_at > now() AND c.refused IS NULL END) > 0`;
+/** Its evidence is asked for until the bank has decided. */
+export const OPEN_DISPUTE = `CASE WHEN o.facts->'payment' ? 'disputes'
+    THEN o.facts->'payment'->'disputes' @> '[{"state":"open"}]' OR o.facts->'payment'->'disputes' @> '[{"state":"inquiry"}]'
+    ELSE coalesce((o.facts->'payment'->>'disputed')::boolean, false) END`;
 /** Keys live for less than a day; what is sent again is sent with the bytes that are stored. */
 const OBSTACLES: Readonly<Record<keyof Obstacles, string>> = {
   held: `o.task IS NOT NULL OR coalesce(o.lease_expires_at > now(), false)`,
+  dispute: OPEN_DISPUTE,
   finding: OPEN_FINDING,
   command: OPEN_COMMAND,
   call: `(SELECT count(*) FROM operation_attempts a WHERE a.operation = o.id AND a.started_at > now() - interval '1 day') > 0`,
@@ -122,7 +129,7 @@ WITH input AS (
     erased_at = now(), updated_at = now(), resource_version = o.resource_version + 1,
     fencing_token = o.fencing_token + 1, lease_holder = NULL, lease_expires_at = NULL
   FROM held JOIN input i ON i."row" = held.id WHERE o.id = held.id
-  RETURNING o.id, o.operation_id
+  RETURNING o.id, o.operation_id, o.account, o.provider_reference
 ), attempts AS (
   UPDATE operation_attempts a SET parameters = x.parameters, failure = x.failure, shown = x.shown
   FROM gone JOIN input i ON i."row" = gone.id,
@@ -138,6 +145,14 @@ WITH input AS (
   FROM gone JOIN input i ON i."row" = gone.id, json_to_recordset(i.commands) AS x(preview_id text, parameters jsonb,
     evidence jsonb, bound jsonb, effects jsonb, reason text, refused jsonb, outcome jsonb)
   WHERE c.operation = gone.id AND c.preview_id = x.preview_id
+), found AS (
+  SELECT f.finding_id FROM findings f JOIN gone ON f.operation_id = gone.operation_id
+  UNION SELECT f.finding_id FROM findings f JOIN gone ON f.account = gone.account AND f.reference = gone.provider_reference
+), dismissed AS (
+  UPDATE findings f SET dismissed = jsonb_set(f.dismissed, '{reason}', '"${ERASED}"') FROM found
+  WHERE f.finding_id = found.finding_id AND f.dismissed IS NOT NULL
+), decided AS (
+  UPDATE finding_commands c SET reason = '${ERASED}' FROM found WHERE c.finding_id = found.finding_id AND c.reason IS NOT NULL
 ), told AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
   SELECT id, now(), 'personal_data_erased', $2, $3, 'Personal data was erased.', jsonb_build_object('because', $4::text) FROM gone

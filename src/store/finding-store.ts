@@ -95,7 +95,8 @@ export const MATCHING = {
   name: 'matching',
   text: `
 SELECT o.* FROM order_operations o WHERE o.id = ANY (ARRAY(
-  SELECT id FROM order_operations WHERE account = $1 AND provider_reference = ANY ($2::text[])
+  SELECT id FROM order_operations
+    WHERE account = ANY (ARRAY(SELECT account FROM provider_accounts)) AND provider_reference = ANY ($2::text[])
   UNION SELECT adopting.id FROM unnest($2::text[]) AS listed(reference), LATERAL (
     SELECT id FROM order_operations WHERE account = $1 AND spec->'payment'->>'reference' = listed.reference
     LIMIT ${MOST_ADOPTING}

@@ -3,7 +3,7 @@
  * a later batch, and two who delete at once do not meet.
  */
 import type { Database } from './database.js';
-import { OPEN_COMMAND, OPEN_FINDING } from './erasure-store.js';
+import { OPEN_COMMAND, OPEN_DISPUTE, OPEN_FINDING } from './erasure-store.js';
 
 /** Rows of one table are found and deleted by where they lie: they are locked, so they lie there still. */
 const WEBHOOKS = `
@@ -57,7 +57,7 @@ WITH resting AS (
   SELECT o.id FROM order_operations o
   WHERE o.next_attempt_at IS NULL AND (o.journal_deleted_at IS NULL OR o.journal_deleted_at < o.settled_at)
     AND o.settled_at < now() - make_interval(days => $1)
-    AND o.attention_reason IS NULL AND NOT (${OPEN_FINDING} OR ${OPEN_COMMAND})
+    AND o.attention_reason IS NULL AND NOT (${OPEN_FINDING} OR ${OPEN_COMMAND} OR ${OPEN_DISPUTE})
   ORDER BY o.settled_at LIMIT $2 FOR UPDATE OF o SKIP LOCKED
 ), attempts AS (
   DELETE FROM operation_attempts WHERE operation = ANY (ARRAY(SELECT id FROM resting))

@@ -1,5 +1,6 @@
 /** Counts over the stored operations for the metrics; one statement. */
 import type { Statistics } from '../telemetry/statistics.js';
+import { STEP_WINDOW_MS } from './account-store.js';
 import type { Database } from './database.js';
 
 /** Phases that should move by themselves; a record that stands in one for so long deserves a look. */
@@ -36,6 +37,8 @@ SELECT
      SELECT phase, count(*) AS n FROM open WHERE is_stale GROUP BY phase) s) AS stale_progress,
   (SELECT coalesce(json_object_agg(account, CASE WHEN paused IS NOT NULL THEN 3 WHEN breaker = 'open' THEN 2 WHEN throttled_until > now() THEN 1 ELSE 0 END),
      '{}') FROM provider_accounts) AS accounts,
+  (SELECT coalesce(json_agg(json_build_object('account', account, 'step', step)), '[]') FROM account_steps
+     WHERE out_since IS NOT NULL AND failed_at > now() - interval '${STEP_WINDOW_MS} milliseconds') AS steps_out,
   (SELECT coalesce(json_object_agg(kind, n), '{}') FROM (
      SELECT kind, count(*) AS n FROM findings WHERE state = 'open' GROUP BY kind) f) AS findings,
   (SELECT coalesce(json_object_agg(account, extract(epoch FROM now() - ended_at)), '{}')
@@ -59,6 +62,7 @@ export async function collectStatistics(database: Database, swept: readonly stri
     money_at_stake: Counts;
     stale_progress: Counts;
     accounts: Counts;
+    steps_out: Statistics['steps_out'];
     findings: Counts;
     sweep_ages: Counts;
     total_differences: Statistics['total_differences'];
@@ -73,6 +77,7 @@ export async function collectStatistics(database: Database, swept: readonly stri
     money_at_stake: counts(row.money_at_stake),
     stale_progress: counts(row.stale_progress),
     accounts: counts(row.accounts),
+    steps_out: row.steps_out,
     findings: counts(row.findings),
     orphan_sweep_age_seconds: counts(row.sweep_ages),
     total_differences: row.total_differences,

@@ -31,6 +31,11 @@ export class Metrics {
     'State of a provider account: 0 healthy, 1 throttled, 2 breaker open, 3 writes stopped by a person',
     ['account'],
   );
+  private readonly stepsOut = this.gauge(
+    'order_account_steps_out',
+    '1 for a step that fails for all orders of an account that answers',
+    ['account', 'step'],
+  );
   readonly providerEvents = this.counter(
     'order_provider_events_total',
     'Webhooks: woken, unmatched, ignored, duplicate, or refused for their signature',
@@ -107,6 +112,7 @@ export class Metrics {
       this.staleProgress,
       this.moneyAtStake,
       this.accountState,
+      this.stepsOut,
       this.findings,
       this.orphanSweepAge,
       this.totalDifference,
@@ -122,6 +128,7 @@ export class Metrics {
       setAll(this.moneyAtStake, 'currency', statistics.money_at_stake);
       setAll(this.findings, 'kind', statistics.findings);
       setAll(this.orphanSweepAge, 'account', statistics.orphan_sweep_age_seconds);
+      for (const { account, step } of statistics.steps_out) this.stepsOut.set({ account, step }, 1);
       for (const { account, currency, minor } of statistics.total_differences) {
         this.totalDifference.set({ account, currency }, minor);
       }

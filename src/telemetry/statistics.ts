@@ -9,6 +9,8 @@ export interface Statistics {
   readonly stale_progress: ReadonlyMap<string, number>;
   /** 0 healthy, 1 throttled, 2 breaker open, 3 writes stopped by a person; by account. */
   readonly accounts: ReadonlyMap<string, number>;
+  /** Steps that an account does not take although it answers. */
+  readonly steps_out: readonly { readonly account: string; readonly step: string }[];
   /** Operations with repeated failures of one step. */
   readonly repeated_failures: number;
   /** Money of operations that need a person, by currency, in minor units. */

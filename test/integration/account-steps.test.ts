@@ -8,6 +8,7 @@ import { Accounts } from '../../src/reconciler/accounts.js';
 import type { LoopDependencies } from '../../src/reconciler/ports.js';
 import { AccountDesk } from '../../src/store/account-desk.js';
 import { AccountStore } from '../../src/store/account-store.js';
+import { collectStatistics } from '../../src/store/statistics.js';
 import { aWorld, TEST_POLICY, TEST_TIMEOUT_MS, type World } from '../support/world.js';
 
 const STEP = {
@@ -113,6 +114,8 @@ test.each([
     expect(alerts).toEqual(['the account answers, but not to this step: orders that need it wait']);
     const [account] = await new AccountDesk(world.db.database, 1_000).list();
     expect(account?.steps_out).toMatchObject([{ step: STEP[route], reason: 'outage' }]);
+    const { steps_out } = await collectStatistics(world.db.database, ['default']);
+    expect(steps_out).toEqual([{ account: 'default', step: STEP[route] }]);
     if (refunds) {
       await world.create('meanwhile');
       await work(5_000, all(['meanwhile'], 'fulfilled'));

@@ -139,6 +139,14 @@ describe('what is next', () => {
       ended(false, 'Nothing'),
     ],
     [
+      'its refunds were not listed, so that a try says nothing even when its key is over',
+      REFUND,
+      aPayment({ refunds: null }),
+      [aTry({ started_at: hoursAgo(24) })],
+      null,
+      waits,
+    ],
+    [
       'nothing is left, so nothing can come of it',
       REFUND,
       aPayment({ refunds: [aRefund()] }),

@@ -9,6 +9,7 @@ const STATISTICS: Statistics = {
   oldest_due_seconds: 4.5,
   stale_progress: new Map([['cancelling', 2]]),
   accounts: new Map([['default', 2]]),
+  steps_out: [],
   repeated_failures: 7,
   money_at_stake: new Map([['EUR', 12_900]]),
   findings: new Map([['orphan_payment', 2]]),
