@@ -707,7 +707,7 @@ describe('dismiss', () => {
     );
     const { finding_id } = await findingOf('pi_gone');
     expect(await desk.whyNot(finding_id, 'refund_stray')).toContain('does not know');
-    expect(await desk.whyNot(finding_id, 'adopt_payment')).toBeTruthy();
+    expect(await desk.whyNot(finding_id, 'adopt_payment')).toContain('that of an operation already');
     expect(await decide(finding_id, 'check_provider')).toMatchObject({
       outcome: { finding_state: 'open' },
     });
