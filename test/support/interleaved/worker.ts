@@ -98,6 +98,7 @@ export function aWorker(
       breakOff: () => Promise.reject(new Error('a pass broke off')),
     },
     accounts: {
+      steps: { heldBack: () => null },
       provider: () => provider,
       admit: () => Promise.resolve(null),
       read: (_account: string, _operation: string, reading: unknown) => Promise.resolve(reading),
