@@ -10,6 +10,8 @@ const ROWS = 500;
 const LISTS = 10;
 /** An order leaves some twenty rows of journal and timeline. */
 const ORDERS = 50;
+/** Some ten seconds of a large shop's orders. */
+const LINES = 5_000;
 /** Of each kind in one tick: ten thousand rows a minute, fourteen million a day, and then others have their turn. */
 const MOST_BATCHES = 20;
 
@@ -21,9 +23,6 @@ export interface HousekeepingDependencies {
   readonly watch_days: number;
   readonly log: Log;
 }
-
-/** Some ten seconds of a large shop's orders. */
-const LINES = 5_000;
 
 type Kind = 'webhooks' | 'previews' | 'lists' | 'findings' | 'journals' | 'personal_data';
 

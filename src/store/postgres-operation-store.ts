@@ -19,9 +19,9 @@ import type {
 } from './record.js';
 import { readStatus, storedFacts, storedStatus } from './stored.js';
 
-/** Due at once: each row is inserted together with its first event, so that neither exists alone. */
 const CURSOR = cursorOf('o');
 
+/** Due at once: each row is inserted together with its first event, so that neither exists alone. */
 const CREATE = {
   name: 'create',
   text: `
