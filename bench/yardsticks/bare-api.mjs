@@ -9,7 +9,7 @@ import { INSERT } from './schema.mjs';
 const { DATABASE_URL, PORT, FOLDER, API_KEY } = process.env;
 const built = (path) => import(`${FOLDER}/dist/src/${path}.js`);
 const { createServer } = await built('api/http/server');
-const { Authenticator } = await built('api/http/authentication');
+const { ApiKeyAuthenticator } = await built('api/http/authentication');
 const { Access } = await built('api/http/access');
 const { NestLogger } = await built('api/nest-logger');
 const { createLogger } = await built('telemetry/logger');
@@ -33,7 +33,7 @@ Controller('v1/operations')(Orders);
 Module({ controllers: [Orders] })(Orderly);
 
 const logger = createLogger('info');
-const authenticator = new Authenticator([{ name: 'bench', scopes: ['checkout'], secret: API_KEY }]);
+const authenticator = new ApiKeyAuthenticator([{ name: 'bench', scopes: ['checkout'], secret: API_KEY }]);
 const { adapter, filter } = createServer(logger, authenticator);
 const app = await NestFactory.create(Orderly, adapter, {
   bodyParser: false,
