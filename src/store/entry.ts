@@ -77,7 +77,8 @@ WITH input AS (
   SET completed_at = clock_timestamp(), outcome = i.outcome, key_spent = coalesce(i.key_spent, false), failure = i.failure,
       shown = i.shown, request_id = i.request_id
   FROM input i
-  WHERE a.attempt_id = i.attempt_id AND a.operation = i."row" AND a.completed_at IS NULL
+  -- The second half is never so: without it the planner may expect that hardly any is open, and read the whole journal.
+  WHERE a.attempt_id = i.attempt_id AND a.operation = i."row" AND (a.completed_at IS NULL OR i.attempt_id IS NULL)
   RETURNING a.attempt_id
 ), written AS (
   UPDATE order_operations o SET
