@@ -1,8 +1,7 @@
-/** The counts of the metrics are those of the table at every moment, and cost as much as is open. */
+/** The counts of the metrics are those of the table at every moment. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { HousekeepingStore } from '../../src/store/housekeeping-store.js';
-import { MATCHING } from '../../src/store/finding-store.js';
-import { collectStatistics, COUNT } from '../../src/store/statistics.js';
+import { collectStatistics } from '../../src/store/statistics.js';
 import { aShop, HOUR, type Shop } from '../support/shop.js';
 
 let shop: Shop;
@@ -55,45 +54,4 @@ test('an order is counted once in each phase: settled, settled no longer, settle
   await store.addUp(100);
   expect(await lines()).toBe(2);
   expect(await counted()).toEqual({ fulfilled: 2, cancelled: 1, cancelling: 1 });
-});
-
-interface Node {
-  readonly 'Relation Name'?: string;
-  readonly 'Actual Rows': number;
-  readonly 'Actual Loops': number;
-  readonly 'Rows Removed by Filter'?: number;
-  readonly 'Rows Removed by Index Recheck'?: number;
-  readonly Plans?: readonly Node[];
-}
-/** Rows of orders that a plan has read. */
-const read = (node: Node): number =>
-  (node['Relation Name'] === 'order_operations'
-    ? (node['Actual Rows'] +
-        (node['Rows Removed by Filter'] ?? 0) +
-        (node['Rows Removed by Index Recheck'] ?? 0)) *
-      node['Actual Loops']
-    : 0) + (node.Plans ?? []).reduce((sum, plan) => sum + read(plan), 0);
-
-test('beside twenty thousand settled orders a scrape and a page of the two-sided sweep read some hundred rows', async () => {
-  await query(
-    `INSERT INTO order_operations (operation_id, account, labels, requested_by, created_at, updated_at, spec, confirmation,
-       payment_number, provider_reference, facts, status, settled_at, next_attempt_at)
-     SELECT 'many-' || g, 'default', '{}', 'x', now(), now(), jsonb_build_object('desired', 'fulfilled', 'order_id', 'many-' || g,
-       'amount', '{"value": 1, "currency": "EUR"}'::jsonb, 'payment', '{"provider": "stripe", "reference": null}'::jsonb), 1, 1,
-       'pi_many' || g, '{}', '{"phase": "fulfilled"}', now(), now() + interval '1 day' FROM generate_series(1, 20000) g`,
-  );
-  await query('ANALYZE order_operations');
-  const hundred = Array.from({ length: 100 }, (_, at) => 1 + at * 199);
-  const statements: readonly [string, unknown[]][] = [
-    [COUNT, [600, 3, ['default']]],
-    [MATCHING.text, ['default', hundred.map((n) => `pi_many${n}`), hundred.map((n) => `many-${n}`)]],
-  ];
-  for (const [sql, parameters] of statements) {
-    const [row] = await query<{ 'QUERY PLAN': [{ Plan: Node }] }>(
-      `EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`,
-      parameters,
-    );
-    if (row === undefined) throw new Error('no plan');
-    expect(read(row['QUERY PLAN'][0].Plan)).toBeLessThan(500);
-  }
 });
