@@ -126,7 +126,9 @@ export class PassStore {
       'hurried',
     );
     const rows = accounts.flatMap(({ claims, paused }) => claims.map((row) => ({ row, paused })));
-    const journals = await this.#journals(rows.map(({ row }) => row.id.toString()));
+    // Of a record that was never held before there is none.
+    const tried = rows.filter(({ row }) => row.fencing_token > 1);
+    const journals = await this.#journals(tried.map(({ row }) => row.id.toString()));
     return {
       drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
       held: accounts.some(({ held }) => held),
