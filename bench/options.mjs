@@ -13,14 +13,14 @@ export const USAGE = `npm run bench -- [options]
   --n 2000   orders of a throughput window       --warm 1000   orders before the first window
   --reps 3   repetitions                         --seconds 10  of a latency window
   --seed 1   of the moments in a mix of cancellations and refunds
-  --clients 64   that post at once               --concurrency 50   orders in work in a worker
-  --latency 5   of the stand-in, in ms           --quick   about a minute: one repetition, fewer orders
+  --clients 64   that post at once               --concurrency 100   orders in work in a worker
+  --latency 5   of the stand-in, in ms           --quick   a few minutes: one repetition, fewer orders
   --records 1000000   settled ones beside which is claimed
   --long   also memory over --long-orders 100000 (a quarter of an hour or so)
   --profile FOLDER   CPU profiles of the product's processes: see bench/profile.mjs
   --out FILE   the figures as JSON               --force   also while the machine is busy`;
 
-const QUICK = { n: '300', warm: '100', reps: '1', seconds: '2', records: '20000' };
+const QUICK = { n: '1000', warm: '500', reps: '1', seconds: '3', records: '20000' };
 const USUAL = { n: '2000', warm: '1000', reps: '3', seconds: '10', records: '1000000' };
 
 /** Null when only the usage was asked for. */
@@ -50,7 +50,7 @@ export function readOptions(root, args) {
     records: number('records'),
     longOrders: number('long-orders', '100000'),
     clients: number('clients', '64'),
-    concurrency: number('concurrency', '50'),
+    concurrency: number('concurrency', '100'),
     latency: number('latency', '5'),
     seed: number('seed', '1'),
     profile: values.profile === undefined ? null : resolve(values.profile),
