@@ -17,7 +17,7 @@ import type { Clock } from '../clock.js';
 import { changesBetween } from '../operation/evidence.js';
 import type { Failure } from '../operation/failure.js';
 import { formatMoney } from '../operation/money.js';
-import { withoutPage } from '../operation/observation.js';
+import { withoutPerson } from '../operation/personal-data.js';
 import type { Bell } from '../reconciler/bell.js';
 import type { CommandAnswer, Commands, Person } from '../reconciler/commands.js';
 import {
@@ -312,7 +312,7 @@ const described = ({ preview_id, finding_id, command, provider_reference }: Find
 const dismissal = (look: FindingLook, observed_at: string): FindingOutcome => ({
   summary: 'It is dismissed. It is opened again when an amount or a state changes.',
   finding_state: 'dismissed',
-  payment: look.reading.kind === 'present' ? { ...withoutPage(look.reading.value) } : null,
+  payment: look.reading.kind === 'present' ? { ...withoutPerson(look.reading.value) } : null,
   attempts: [],
   observed_at,
   operation: null,
