@@ -103,6 +103,20 @@ export function nextOf(
   return { kind: 'wait', why: `What was sent is in doubt, and is not sent again as things are: ${why}` };
 }
 
+/**
+ * What is next while the provider says that it does not know the payment. That may pass; but once nothing that was sent can
+ * take effect any more, the decision is over: the payment is not what the person saw.
+ */
+export function nextUnseen(decided_at: string, tries: readonly Attempt[], now: Date): Next {
+  const isOver = now.getTime() - Date.parse(decided_at) > EFFECT_KEY_LIFE_MS;
+  if (!isOver || !openAttempts(tries).every((attempt) => isOutlived(attempt, now)))
+    return { kind: 'wait', why: 'The provider does not know this payment now.' };
+  return ended(
+    false,
+    tries.length === 0 ? 'Nothing was sent for this.' : 'What became of what was sent for this is not seen.',
+  );
+}
+
 const ended = (given_back: boolean, summary: string): Next => ({ kind: 'ended', given_back, summary });
 
 /** What the reading shows of the effect itself, or null. */

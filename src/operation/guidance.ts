@@ -339,6 +339,8 @@ export const FAILURE_CODES: Readonly<Record<string, string>> = {
   lease_too_short: 'This process stood still for so long that the call was not begun.',
   livemode_mismatch: 'The object is of the other mode (live, test) than our key.',
   other_object: 'The answer shows another object than was asked for.',
+  payment_given_back:
+    'A person decided to give this payment back, and that has not ended; until then no order takes it.',
   payment_not_found: 'The provider does not know the id in this account and mode, which proves nothing.',
   reference_missing: 'The step needs a payment that has no id yet.',
   refunds_not_listed: 'The refunds were asked for and not shown; without them nothing is given back.',

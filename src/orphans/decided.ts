@@ -4,10 +4,11 @@
  */
 import type { Finding } from '../findings/finding.js';
 import type { FindingOutcome } from '../findings/finding-command.js';
-import { nextOf, stepOf, type GiveBack, type Next } from '../findings/give-back.js';
+import { nextOf, nextUnseen, stepOf, type GiveBack, type Next } from '../findings/give-back.js';
 import type { SweepClaim } from '../findings/rounds.js';
 import { whoseItMayBe } from '../findings/sides.js';
 import { triedOf } from '../operation/evidence.js';
+import type { Failure } from '../operation/failure.js';
 import { formatMoney } from '../operation/money.js';
 import type { PaymentReading } from '../operation/observation.js';
 import { withoutPerson } from '../operation/personal-data.js';
@@ -68,7 +69,8 @@ async function carryOut(
     return true;
   }
   if (gives_back === null) {
-    if (seen.reading.kind === 'unknown') return postpone(unreadable(seen), command, claim, goesOn, deps);
+    if (seen.reading.kind === 'unknown')
+      return postpone(unreadable(seen.reading.failure), command, claim, goesOn, deps);
     await observed(command, 'It was read once more; nothing was sent.', seen, claim, deps);
     return true;
   }
@@ -91,10 +93,7 @@ const BROKEN = 'It broke off; the log says why, under its preview_id. It is trie
 const IN_DOUBT =
   'What was sent did not show at the provider yet; it is read, and sent again under the same key.';
 
-const unreadable = ({ reading }: Seen): string =>
-  reading.kind === 'unknown'
-    ? `The payment cannot be read: ${reading.failure.message}`
-    : 'The provider does not know this payment now.';
+const unreadable = ({ message }: Failure): string => `The payment cannot be read: ${message}`;
 
 /** Reads the payment, and what is to be said of it. */
 async function look(
@@ -115,15 +114,16 @@ async function look(
 }
 
 async function nextFor(
-  { account, preview_id }: FindingCommandRecord,
+  { account, preview_id, carried_out_at }: FindingCommandRecord,
   gives_back: GiveBack,
   seen: Seen,
   claim: SweepClaim,
   { attempts }: OrphanDependencies,
 ): Promise<Next> {
-  if (seen.reading.kind !== 'present') return { kind: 'wait', why: unreadable(seen) };
-  const payment = seen.reading.value;
+  if (seen.reading.kind === 'unknown') return { kind: 'wait', why: unreadable(seen.reading.failure) };
   const tries = await attempts.of({ preview_id });
+  if (seen.reading.kind === 'absent') return nextUnseen(carried_out_at ?? '', tries, claim.now);
+  const payment = seen.reading.value;
   const bar = whoseItMayBe(payment, seen.records, account);
   return nextOf(gives_back, targetOf(preview_id), payment, tries, bar, claim.now);
 }

@@ -11,7 +11,7 @@ import { formatMoney } from '../operation/money.js';
 import { nextStatus } from '../operation/next-status.js';
 import type { Operation } from '../operation/operation.js';
 import { nextStep } from '../operation/next-step.js';
-import type { CommandRecord, CommandStore, NewPreview } from '../store/command-store.js';
+import type { Adopts, CommandRecord, CommandStore, NewPreview } from '../store/command-store.js';
 import type { OperationStore } from '../store/operation-store.js';
 import type { Actor, EventDraft, JournalAttempt } from '../store/record.js';
 import type { Bell } from './bell.js';
@@ -55,7 +55,8 @@ export interface BulkDecision {
 /** `amount`: minor units of `currency` that it may move. */
 export type Draft = Omit<NewPreview, 'approval_needed' | 'lasts_ms'> & Moved;
 
-type Accepted = Extract<Commanded, { kind: 'accepted' }>;
+type Accepted = Extract<Commanded, { kind: 'accepted' }> & { readonly adopts?: Adopts };
+type Refusable = Accepted | Extract<Commanded, { kind: 'refused' }>;
 
 export class CommandDesk implements Commands {
   readonly #operations: OperationStore;
@@ -249,6 +250,7 @@ export class CommandDesk implements Commands {
         approved_by: approval?.name ?? null,
         reason: asking.reason,
         changes,
+        adopts: made.adopts ?? null,
       },
       {
         operation_id: command.operation_id,
@@ -330,7 +332,7 @@ export class CommandDesk implements Commands {
   }
 
   /** What the command makes of the record as it was just read. */
-  async #made(looked: Looked, command: Command, asking: Asking): Promise<Commanded> {
+  async #made(looked: Looked, command: Command, asking: Asking): Promise<Refusable> {
     const made = carryOut(looked.seen, command, asking);
     if (made.kind === 'refused' || !made.another_payment) return made;
     const { recorded, journal } = looked;
@@ -345,12 +347,13 @@ export class CommandDesk implements Commands {
     const owner = await this.#commands.ownerOf(recorded.account, reference);
     if (owner !== null && owner !== recorded.operation_id)
       return { kind: 'refused', why: `The payment serves the operation "${owner}" already.` };
-    if (await this.#commands.isGivenBack(recorded.account, reference))
+    const { findings, given_back } = await this.#commands.foundOf(recorded.account, reference);
+    if (given_back)
       return { kind: 'refused', why: 'A person decided to give this payment back, and that has not ended.' };
     const attempts = looked.seen.attempts as readonly JournalAttempt[];
     const adoption = await adoptionOf({ ...recorded, ...made.operation }, attempts, this.#eyes);
     if ('why' in adoption) return { kind: 'refused', why: adoption.why };
-    return { ...made, effects: [...made.effects, ...adoption.effects] };
+    return { ...made, effects: [...made.effects, ...adoption.effects], adopts: { reference, findings } };
   }
 
   /** What the loop would do next, in words. */

@@ -1,6 +1,7 @@
 /** The loop for one record: observe → next step → record the intent → apply → record the outcome, until none is left. */
 import { chooseKey } from '../operation/attempt.js';
 import { decisionsOf, firstOrdinal } from '../operation/decisions.js';
+import type { Failure } from '../operation/failure.js';
 import type { Observation, Seen } from '../operation/observation.js';
 import { nextLook } from '../operation/schedule.js';
 import type { Decision, Step } from '../operation/step.js';
@@ -88,9 +89,9 @@ interface Look {
 
 async function lookAt(pass: Pass, loop: LoopDependencies, wantRefunds: boolean): Promise<Look> {
   const refunds = wantRefunds || refundsMatter(pass.operation);
-  const observation = await observe(pass, loop, refunds);
+  const { after, observation } = await alone(pass, await observe(pass, loop, refunds), loop);
   return {
-    pass: await alone(pass, observation, loop),
+    pass: after,
     seen: seenIn(pass.operation, observation),
     refunds: refunds && observation.payment.kind === 'present' && observation.payment.value.refunds !== null,
   };
@@ -98,17 +99,40 @@ async function lookAt(pass: Pass, loop: LoopDependencies, wantRefunds: boolean):
 
 /**
  * What the look showed. A payment that the front end made is recorded as this order's before anything else is done, and
- * by one order only: of two that name it, the later one learns here that it is taken.
+ * by one order only: of two that name it, the later one learns here that it is taken. While a person gives it back it
+ * counts as not read: what it holds now may be gone in a moment.
  */
-async function alone(before: Pass, observation: Observation, loop: LoopDependencies): Promise<Pass> {
+async function alone(
+  before: Pass,
+  observation: Observation,
+  loop: LoopDependencies,
+): Promise<{ readonly after: Pass; readonly observation: Observation }> {
   const now = loop.clock.now();
   const pass = withObservation(before, observation, now);
   const { provider_reference: reference, wish } = pass.operation;
   const adopts = wish.spec.payment.reference !== null && before.operation.provider_reference === null;
-  if (!adopts || reference === null) return pass;
-  const other = await patiently(() => loop.store.adopt(pass.row, pass.fencing_token, reference), loop);
-  return other === null ? pass : withObservation(withTakenPayment(before, other), observation, now);
+  if (!adopts || reference === null) return { after: pass, observation };
+  const adopted = await patiently(() => loop.store.adopt(pass.row, pass.fencing_token, reference), loop);
+  switch (adopted.kind) {
+    case 'own':
+      return { after: pass, observation };
+    case 'taken':
+      return {
+        after: withObservation(withTakenPayment(before, adopted.other), observation, now),
+        observation,
+      };
+    case 'given_back': {
+      const unread: Observation = { ...observation, payment: { kind: 'unknown', failure: GIVEN_BACK } };
+      return { after: withObservation(before, unread, now), observation: unread };
+    }
+  }
 }
+
+const GIVEN_BACK: Failure = {
+  class: 'conflict',
+  code: 'payment_given_back',
+  message: 'A person decided to give this payment back, and that has not ended; until then it is no order’s.',
+};
 
 /** Asks for leave to send a refund. Null: it may be sent; a pass: with what holds it back. */
 async function brake(

@@ -2,7 +2,7 @@
 import type { Command, CommandName } from '../operation/command-rule.js';
 import type { Bound, CommandOutcome, Evidence } from '../operation/evidence.js';
 import type { Database } from './database.js';
-import { REFUND_AT_WORK } from './finding-command-sql.js';
+import { refundAtWork } from './finding-command-sql.js';
 import { SET_WISH, tell, wishParameters } from './postgres-operation-store.js';
 import type { EventDraft, WishChange } from './record.js';
 
@@ -95,10 +95,10 @@ SELECT 1 FROM command`;
  * then the command is taken from the state that it was in. Of two who confirm at once the later one waits here, and
  * finds another version or another state. A row of a bulk is taken while that is carried out, and not after its end.
  */
-const carryOut = (set: string, lines: number, at: number): string => `
+const carryOut = (set: string, lines: number, at: number, more = { ctes: '', holds: 'true' }): string => `
 WITH target AS (
-  SELECT id, wake FROM order_operations WHERE operation_id = $1 AND resource_version = $2 FOR UPDATE
-), bulk AS (
+  SELECT id, account, wake FROM order_operations WHERE operation_id = $1 AND resource_version = $2 FOR UPDATE
+)${more.ctes}, bulk AS (
   SELECT b.bulk_id FROM commands c JOIN bulk_commands b USING (bulk_id)
   WHERE c.preview_id = $${at} AND b.state = 'running' FOR SHARE OF b
 ), command AS (
@@ -108,7 +108,7 @@ WITH target AS (
     approved_by = $${at + 4}, approved_at = CASE WHEN $${at + 4}::text IS NOT NULL THEN now() END
   FROM target
   WHERE c.preview_id = $${at} AND c.operation = target.id AND c.state = $${at + 1} AND c.expires_at > now()
-    AND c.refused IS NULL AND (c.bulk_id IS NULL OR EXISTS (SELECT 1 FROM bulk))
+    AND c.refused IS NULL AND (c.bulk_id IS NULL OR EXISTS (SELECT 1 FROM bulk)) AND ${more.holds}
   RETURNING c.operation
 ), changed AS (
   UPDATE order_operations o SET ${set} FROM command WHERE o.id = command.operation AND o.resource_version = $2
@@ -116,6 +116,21 @@ WITH target AS (
 ), event AS (${tell(lines)})
 SELECT 1 FROM changed`;
 const CARRY_OUT = carryOut(SET_WISH, 10, 13);
+/**
+ * What is found of the payment is held at the versions that were looked at, and moved on: whoever decides about a finding
+ * does the same, so of an adoption and a refund of one payment at the same moment the later one looks again. $18 the
+ * payment, $19 the versions by finding_id.
+ */
+const ADOPT = carryOut(SET_WISH, 10, 13, {
+  ctes: `, found AS (
+  UPDATE findings f SET resource_version = f.resource_version + 1 FROM target
+  WHERE f.account = target.account AND f.reference = $18
+    AND $19::jsonb -> f.finding_id::text = to_jsonb(f.resource_version)
+  RETURNING 1
+)`,
+  holds: `(SELECT count(*) FROM found) = (
+      SELECT count(*) FROM findings f WHERE f.account = target.account AND f.reference = $18)`,
+});
 /** A command that only reads changes nothing that a reader of the operation sees. */
 const LOOK_AGAIN = carryOut('wake = wake + 1, next_attempt_at = now()', 3, 4);
 
@@ -133,6 +148,10 @@ WITH command AS (
 )
 INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
 SELECT operation, now(), $3, $4, $5, $6, $7::jsonb FROM command`;
+
+const FOUND = `
+SELECT EXISTS (${refundAtWork('$1', '$2')}) AS given_back, coalesce(jsonb_object_agg(finding_id, resource_version), '{}') AS findings
+FROM findings WHERE account = $1 AND reference = $2`;
 
 type Row = Omit<CommandRecord, 'expires_at' | 'requested_at' | 'approved_at' | 'carried_out_at'> & {
   readonly expires_at: Date;
@@ -160,6 +179,14 @@ export interface Decision {
   readonly reason: string;
   /** False: nothing of the wish changes, it is only looked again. */
   readonly changes: boolean;
+  /** The payment that is adopted, as it was looked at. */
+  readonly adopts: Adopts | null;
+}
+
+/** `findings`: their versions by finding_id. */
+export interface Adopts {
+  readonly reference: string;
+  readonly findings: Readonly<Record<string, number>>;
 }
 
 export class CommandStore {
@@ -214,14 +241,23 @@ export class CommandStore {
   async carryOut(decision: Decision, change: WishChange): Promise<boolean> {
     const { preview_id, from, reason, requested_by, approved_by } = decision;
     const command = [preview_id, from, reason, requested_by, approved_by];
-    const rows = decision.changes
-      ? await this.#database.query(CARRY_OUT, [...wishParameters(change), ...command])
-      : await this.#database.query(LOOK_AGAIN, [
-          change.operation_id,
-          change.resource_version,
-          JSON.stringify([change.event]),
-          ...command,
-        ]);
+    const { adopts } = decision;
+    const rows =
+      adopts !== null
+        ? await this.#database.query(ADOPT, [
+            ...wishParameters(change),
+            ...command,
+            adopts.reference,
+            JSON.stringify(adopts.findings),
+          ])
+        : decision.changes
+          ? await this.#database.query(CARRY_OUT, [...wishParameters(change), ...command])
+          : await this.#database.query(LOOK_AGAIN, [
+              change.operation_id,
+              change.resource_version,
+              JSON.stringify([change.event]),
+              ...command,
+            ]);
     return rows.length > 0;
   }
 
@@ -245,9 +281,16 @@ export class CommandStore {
     return row?.operation_id ?? null;
   }
 
-  /** Whether a person decided to give this payment back beside the orders, and that has not ended. */
-  async isGivenBack(account: string, reference: string): Promise<boolean> {
-    return (await this.#database.query(REFUND_AT_WORK, [account, reference])).length > 0;
+  /** What is found of a payment; `given_back`: a person decided to give it back beside the orders, and that has not ended. */
+  async foundOf(
+    account: string,
+    reference: string,
+  ): Promise<Pick<Adopts, 'findings'> & { readonly given_back: boolean }> {
+    const [row] = await this.#database.query<{ findings: Record<string, number>; given_back: boolean }>(
+      FOUND,
+      [account, reference],
+    );
+    return row ?? { findings: {}, given_back: false };
   }
 }
 

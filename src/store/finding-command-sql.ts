@@ -14,6 +14,7 @@ export const LAST_COMMAND = `k.preview_id, k.command, coalesce(c.state, k.state)
   coalesce(c.requested_by, k.requested_by) AS requested_by, coalesce(c.requested_at, k.requested_at) AS requested_at,
   coalesce(c.approved_by, k.approved_by) AS approved_by, k.waits_for, coalesce(c.outcome, k.outcome)->>'summary' AS outcome`;
 
-/** A person decided to give the payment $2 of the account $1 back, and that has not ended. */
-export const REFUND_AT_WORK = `
-SELECT 1 FROM finding_commands WHERE account = $1 AND reference = $2 AND command = 'refund_stray' AND state = 'accepted'`;
+/** A person decided to give the payment of the account back, and that has not ended. */
+export const refundAtWork = (account: string, reference: string): string =>
+  `SELECT 1 FROM finding_commands WHERE account = ${account} AND reference = ${reference} AND command = 'refund_stray' AND state = 'accepted'`;
+export const REFUND_AT_WORK = refundAtWork('$1', '$2');

@@ -8,6 +8,7 @@ import { CLAIM, JOURNALS, NEAR_DEADLINE_MS, type Claimed, type Shares } from './
 import { Coalescer } from './coalescer.js';
 import { isAway, violatedConstraint, type Database, type Patience } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
+import { refundAtWork } from './finding-command-sql.js';
 import { BEGUN, inOrder, opened, RECORD, storable, toInput, type Entry, type Recorded } from './entry.js';
 import { toAttempt, toRecord } from './mapping.js';
 import type { JournalAttempt } from './record.js';
@@ -15,6 +16,10 @@ import type { Pause, Status } from '../operation/operation.js';
 
 export type { Claim, Claimed } from './claim.js';
 export type { Entry, Intent, Recorded } from './entry.js';
+
+/** given_back: a person decided so, and that had not ended; also when the lease is lost, and with it all that a pass may do. */
+export type Adopted =
+  { readonly kind: 'own' | 'given_back' } | { readonly kind: 'taken'; readonly other: string };
 
 /** A pass that came to no end. */
 export interface BrokenPass {
@@ -25,11 +30,18 @@ export interface BrokenPass {
   readonly attention: Status['attention'];
 }
 
-/** The payment becomes the row's own, unless it is another's; a crash after it leaves a payment with one owner. */
+/**
+ * The payment becomes the row's own, unless it is another's, or a person decided to give it back and that has not ended: the
+ * call may be under way. Nothing is sent for a decision that comes later, since its intent names the row as a bar. A crash
+ * after it leaves a payment with one owner.
+ */
 const ADOPT = `
 UPDATE order_operations o SET provider_reference = $3
 WHERE o.id = $1 AND o.fencing_token = $2 AND o.provider_reference IS NULL AND NOT EXISTS (
-  SELECT 1 FROM order_operations other WHERE other.account = o.account AND other.provider_reference = $3)`;
+  SELECT 1 FROM order_operations other WHERE other.account = o.account AND other.provider_reference = $3)
+AND NOT EXISTS (${refundAtWork('o.account', '$3')})`;
+const IS_OWN = `
+SELECT 1 FROM order_operations WHERE id = $1 AND provider_reference = $2`;
 const OWNER = `
 SELECT other.operation_id FROM order_operations o
 JOIN order_operations other ON other.account = o.account AND other.provider_reference = $2 AND other.id <> o.id
@@ -209,15 +221,18 @@ export class PassStore {
     return recorded;
   }
 
-  /** Records an adopted payment as the row's own. Null, or the key of the operation that has it already. */
-  async adopt(row: string, fencingToken: number, reference: string): Promise<string | null> {
+  /** Records an adopted payment as the row's own. */
+  async adopt(row: string, fencingToken: number, reference: string): Promise<Adopted> {
     try {
       await this.#database.query(ADOPT, [row, fencingToken, reference]);
     } catch (error) {
       // Another row took it at the same moment.
       if (!isTakenPayment(error)) throw error;
     }
-    return this.ownerOf(row, reference);
+    const other = await this.ownerOf(row, reference);
+    if (other !== null) return { kind: 'taken', other };
+    const own = await this.#database.query(IS_OWN, [row, reference]);
+    return { kind: own.length > 0 ? 'own' : 'given_back' };
   }
 
   /** The key of the other operation of the row's account that has this payment recorded as its own, or null. */

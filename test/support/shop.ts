@@ -87,6 +87,8 @@ export interface ShopOptions extends Partial<DeskOptions> {
   readonly looking_ms?: number;
   /** Of the worker; as a rule it never closes. */
   readonly brake?: BrakeLimits;
+  /** Accounts on which nothing else sells. */
+  readonly exclusive?: ReadonlySet<string>;
 }
 
 /** `options`: how commands are taken; an answer waits for no pass unless they say so. */
@@ -94,7 +96,14 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
   const world = await aWorld();
   const { control } = world;
   const clock = standingClock(systemClock.now());
-  const { works = false, carries_out = true, looking_ms = 30_000, brake, ...deskOptions } = options;
+  const {
+    works = false,
+    carries_out = true,
+    looking_ms = 30_000,
+    brake,
+    exclusive = new Set<string>(),
+    ...deskOptions
+  } = options;
   const worker = world.worker({
     clock,
     ...(brake === undefined ? {} : { brake: new RefundBrake(world.db.database, brake) }),
@@ -144,7 +153,7 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
         accounts: worker.accounts,
         findings: new FindingStore(database),
         observer: { request: () => undefined, effect: () => undefined },
-        exclusive: new Set(),
+        exclusive,
         grace_ms: 0,
         log: worker.log,
         commands: new FindingCommandStore(database),

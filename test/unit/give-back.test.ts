@@ -1,6 +1,6 @@
 /** How the money of a payment beside the orders goes back: what there is, what is next, and when a decision has ended. */
 import { describe, expect, test } from '@jest/globals';
-import { giveBackOf, nextOf, type GiveBack, type Next } from '../../src/findings/give-back.js';
+import { giveBackOf, nextOf, nextUnseen, type GiveBack, type Next } from '../../src/findings/give-back.js';
 import type { Attempt } from '../../src/operation/attempt.js';
 import type { PaymentReading, RefundReading } from '../../src/operation/observation.js';
 import { NOW } from '../support/operations.js';
@@ -110,6 +110,21 @@ describe('what is next', () => {
   const waits = { kind: 'wait', why: expect.stringContaining('in doubt') };
   const send = { kind: 'send' };
   const part = aPayment({ refunds: [aRefund({ amount: 1 })] });
+
+  test.each([
+    ['just decided', hoursAgo(1), [], { kind: 'wait' }],
+    ['decided a day ago', hoursAgo(24), [], ended(false, 'Nothing was sent')],
+    ['a try is in doubt', hoursAgo(24), [aTry()], { kind: 'wait' }],
+    [
+      'no try can take effect any more',
+      hoursAgo(24),
+      [aTry({ started_at: hoursAgo(24) })],
+      ended(false, 'not seen'),
+    ],
+    ['it was answered as done', hoursAgo(24), [aTry({ outcome: 'done' })], ended(false, 'not seen')],
+  ])('of a payment that the provider does not know: %s', (_reason, decided_at, tries, want) =>
+    expect(nextUnseen(decided_at, tries, NOW)).toMatchObject(want),
+  );
 
   test.each<[string, GiveBack, PaymentReading, readonly Attempt[], string | null, unknown]>([
     ['nothing was sent yet', REFUND, aPayment(), [], null, send],

@@ -88,7 +88,7 @@ export function aWorker(
           const { row } = store;
           if (store.token === token && row.provider_reference === null)
             store.row = { ...row, provider_reference: reference };
-          return null;
+          return { kind: store.row.provider_reference === reference ? 'own' : 'given_back' };
         }),
       wake: () =>
         call('wake', () => {
