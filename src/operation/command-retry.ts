@@ -2,6 +2,7 @@
 import {
   decide,
   stopped,
+  whyAgreed,
   withDecisions,
   withFreshBudget,
   withWish,
@@ -36,7 +37,7 @@ export function whyNoRetry(operation: Operation, asking: Asking): Why {
   const then = decide(tried(operation, asking), asking);
   switch (then.kind) {
     case 'agreed':
-      return 'Nothing is missing: all is as wanted.';
+      return whyAgreed(asking, 'Nothing is missing: all is as wanted.');
     case 'wait':
       return `Another try would not help now. ${REASONS[then.reason].meaning}`;
     case 'person':

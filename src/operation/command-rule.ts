@@ -92,6 +92,16 @@ export const withWish = (operation: Operation, wish: Wish): Operation => ({ ...o
 export const decide = (operation: Operation, { now, policy }: Asking, seen: Seen = ALL_SEEN): Decision =>
   nextStep(operation, seen, now, policy);
 
+/** Nothing is left to do. What is recorded is not said as if it had just been read. */
+export const whyAgreed = ({ seen }: Asking, why: string): string =>
+  seen.payment && seen.inventory
+    ? why
+    : 'All was as wanted when it was last seen; now not all of it can be read.';
+
+/** Another payment, or another refund, is decided on only by a reading of the one that was. */
+export const unread = ({ seen }: Asking): Why =>
+  seen.payment ? null : 'The payment of the order cannot be read now, so that it is not known how it stands.';
+
 export function stopped({ wish }: Operation): Why {
   if (decisionsOf(wish).given_up !== null) return 'It was given up; resume it first.';
   return wish.paused === null ? null : 'It is paused; resume it first.';

@@ -7,6 +7,8 @@ import {
   decide,
   decided,
   stopped,
+  unread,
+  whyAgreed,
   withDecisions,
   withFreshBudget,
   type Asking,
@@ -60,8 +62,9 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
   },
   retry_refund: {
     lead: false,
-    whyNot: (operation) =>
+    whyNot: (operation, asking) =>
       stopped(operation) ??
+      unread(asking) ??
       (brokenRefunds(operation).length === 0
         ? 'No refund of this order has failed or was canceled at the provider.'
         : operation.facts.payment.disputed
@@ -74,6 +77,7 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
     whyNot: (operation, asking) =>
       stopped(operation) ??
       givenUp(operation, asking) ??
+      unread(asking) ??
       (operation.facts.payment.state !== 'canceled' || operation.facts.unresolved !== null
         ? 'A new payment is made only once the old one is observed canceled at the provider.'
         : null),
@@ -91,6 +95,7 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
     whyNot: (operation, asking) =>
       stopped(operation) ??
       givenUp(operation, asking) ??
+      (operation.provider_reference === null ? null : unread(asking)) ??
       (operation.facts.unresolved !== null
         ? `It is not known yet what became of ${operation.facts.unresolved.step}.`
         : operation.provider_reference !== null && operation.facts.payment.state !== 'canceled'
@@ -163,7 +168,7 @@ const RULES: { readonly [Name in CommandName]: Rule<Extract<Command, { command: 
       decisionsOf(operation.wish).given_up !== null
         ? 'It was given up already.'
         : decide(operation, asking).kind === 'agreed'
-          ? 'Nothing is left to give up: all is as wanted.'
+          ? whyAgreed(asking, 'Nothing is left to give up: all is as wanted.')
           : null,
     carryOut: ({ operation }, { verdict }, asking) => {
       const next = decide(operation, asking);

@@ -7,7 +7,7 @@ import { withoutPage, type Observation, type PaymentReading, type Reading } from
 import type { Journaled, Operation } from './operation.js';
 import { REASONS } from './reason.js';
 import { allRefunds, refundTotals } from './refund.js';
-import type { Decision } from './step.js';
+import { isReading, type Decision } from './step.js';
 
 /** A try as the evidence names it: by its key and by the provider's id of the request. */
 export interface Tried {
@@ -174,7 +174,10 @@ export interface CommandOutcome {
   readonly observed_at: string;
 }
 
-/** `operation`: as a look after the command left it, with the status that follows. */
+/**
+ * `operation`: as a look after the command left it, with the status that follows. Where not all could be read, that is what
+ * became of the look, and what is recorded is told as older.
+ */
 export function outcomeOf(
   operation: Operation,
   sent: readonly (Attempt & { readonly request_id?: string | null })[],
@@ -184,13 +187,16 @@ export function outcomeOf(
   const { payment, refunds, inventory } = recordedOf(operation);
   const { currency } = wish.spec.amount;
   const money = formatMoney(facts.payment.captured, currency);
+  const unread = facts.failure !== null && isReading(facts.failure.step) ? facts.failure : null;
   const sentences = [
     ...sent.map(({ step, outcome, failure }) =>
       failure === null
         ? `${step}: ${outcome ?? 'not answered yet'}.`
         : `${step}: ${outcome ?? ''}, ${failure.message}`,
     ),
-    `The order is ${status.phase}: ${REASONS[status.condition].meaning}`,
+    ...(unread === null
+      ? [`The order is ${status.phase}: ${REASONS[status.condition].meaning}`]
+      : [`Not all could be read: ${unread.message}`, `As it was last seen the order is ${status.phase}.`]),
     `The payment is ${facts.payment.state}, ${money} captured; stock is ${facts.inventory.state}.`,
     ...(status.attention === null ? [] : [`It needs a person: ${status.attention.message}`]),
   ];
@@ -203,6 +209,6 @@ export function outcomeOf(
     refunds,
     inventory,
     attempts: sent.map(triedOf),
-    observed_at: at,
+    observed_at: unread === null ? at : (facts.payment.observed_at ?? at),
   };
 }

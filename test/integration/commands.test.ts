@@ -188,6 +188,51 @@ test('previews that nobody confirmed are forgotten after a day, decisions never'
   expect(kept).not.toContain(first);
 });
 
+describe('when nothing can be read', () => {
+  let dark: Shop;
+  let darkDesk: Desk;
+  beforeAll(async () => {
+    dark = await aShop({ works: true, patience_ms: 5_000 });
+    darkDesk = aDesk(dark);
+    await dark.order('calm');
+    await dark.settle('calm');
+    await dark.order('lapsed', { payment: { capture: 'manual' } });
+    await dark.settle('lapsed');
+    await dark.control.dashboard('expire_authorization', { operation_id: 'lapsed' });
+    await dark.settle('lapsed');
+    await dark.order('refused', { payment: { payment_method: 'pm_card_refundFail' } });
+    await dark.settle('refused');
+    await dark.call('POST', pathOf('refused', '/refunds'), { body: { refund_id: 'r1', amount: 100 } });
+    await dark.settle('refused');
+    await dark.control.dashboard('fail_refund', { operation_id: 'refused' });
+    await dark.settle('refused');
+    await dark.control.outage({ mode: 'drop' });
+  });
+  afterAll(() => dark.stop());
+
+  test.each([
+    ['lapsed', 'reauthorize', { payment_method: 'pm_card_visa' }, 'cannot be read now'],
+    ['lapsed', 'adopt_payment', { reference: 'pi_another' }, 'cannot be read now'],
+    ['refused', 'retry_refund', { refund_id: 'r1' }, 'cannot be read now'],
+    ['calm', 'retry', {}, 'when it was last seen'],
+    ['calm', 'give_up', {}, 'when it was last seen'],
+  ])(
+    '%s, %s: what is recorded is not decided on as if it had been read',
+    async (id, command, parameters, why) => {
+      expect(await darkDesk.whyNot(id, command, parameters, 'lead')).toContain(why);
+    },
+  );
+
+  test('a look that sees nothing says so, and when it was seen last', async () => {
+    const { status } = await dark.get('calm');
+    await dark.later(HOUR);
+    const { outcome } = await darkDesk.command('calm', 'check_provider');
+    expect(outcome?.summary).toContain('Not all could be read');
+    expect(outcome?.summary).not.toContain('observed at the provider');
+    expect(outcome?.observed_at).toBe(status.payment.observed_at);
+  });
+});
+
 describe('check_provider', () => {
   test('says at once what was read, and the record follows; nothing is sent', async () => {
     await paid('checked');
