@@ -1,7 +1,7 @@
 /** Towards a paid order: the next effect that is missing, from the reservation to the refunds that the caller asked for. */
 import { authorizationLapsed, type Goal } from './goal.js';
 import type { Seen } from './observation.js';
-import { knownReference, referenceOf, type Operation, type Policy } from './operation.js';
+import { knownReference, moneyOf, referenceOf, type Operation, type Policy } from './operation.js';
 import { openRefunds, refundedTwice, sendRefund } from './refund-step.js';
 import { isGivenBackByOthers } from './refund.js';
 import { sameLines } from './spec.js';
@@ -159,10 +159,12 @@ function isDeclined({ facts: { payment, failure }, wish }: Operation): boolean {
 
 function withAuthorization(operation: Operation, goal: Goal): Decision {
   const wanted = wantedCapture(operation);
-  if (wanted > operation.facts.payment.authorized) {
+  const { authorized } = operation.facts.payment;
+  if (wanted > authorized) {
+    const money = moneyOf(operation);
     return person(
       'AmountAboveAuthorization',
-      `${wanted} is wanted, ${operation.facts.payment.authorized} is authorized.`,
+      `${money(wanted)} is wanted, ${money(authorized)} is authorized.`,
     );
   }
   if (goal.kind === 'authorize') return AGREED;
@@ -195,16 +197,17 @@ function afterCapture(operation: Operation, goal: Goal, seen: Seen, policy: Poli
 export function unfulfilled(operation: Operation, goal: Goal, seen: Seen, policy: Policy): Decision | null {
   const { captured } = operation.facts.payment;
   const wanted = wantedCapture(operation);
+  const money = moneyOf(operation);
   if (captured < wanted) {
     return person(
       'CapturedShort',
-      `${captured} was captured of ${wanted}; the rest can no longer be captured.`,
+      `${money(captured)} was captured of ${money(wanted)}; the rest can no longer be captured.`,
     );
   }
   if (captured > wanted || goal.kind === 'authorize') {
     return person(
       'CapturedAbove',
-      `${captured} was captured, wanted is ${goal.kind === 'authorize' ? 0 : wanted}.`,
+      `${money(captured)} was captured, wanted is ${money(goal.kind === 'authorize' ? 0 : wanted)}.`,
     );
   }
   return commit(operation, seen, policy);

@@ -1,5 +1,5 @@
 /** Whether the payment that was read can be this order's. */
-import { knownReference, type Operation } from './operation.js';
+import { knownReference, moneyOf, type Operation } from './operation.js';
 
 export interface Mismatch {
   readonly why: string;
@@ -14,6 +14,7 @@ export function mismatchOf(operation: Operation): Mismatch | null {
   if (payment.state === 'none') return null;
   const because = (why: string, foreign = false): Mismatch => ({ why, foreign });
   const foreign = operation.provider_reference === null;
+  const money = moneyOf(operation);
   if (payment.taken_by !== undefined) {
     return because(`The payment serves the operation "${payment.taken_by}" already.`, foreign);
   }
@@ -30,7 +31,7 @@ export function mismatchOf(operation: Operation): Mismatch | null {
     payment.amount !== wish.spec.amount.value
   ) {
     return because(
-      `The payment asks for ${payment.amount}, wanted is ${wish.spec.amount.value} (minor units).`,
+      `The payment asks for ${money(payment.amount)}, wanted is ${money(wish.spec.amount.value)}.`,
     );
   }
   return null;

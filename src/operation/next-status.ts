@@ -9,7 +9,16 @@ import { unfulfilled } from './forward.js';
 import { isReached, nextStep } from './next-step.js';
 import { ALL_SEEN } from './observation.js';
 import { REASONS, type Reason } from './reason.js';
-import type { Condition, Finalizer, FinalizerName, Operation, Phase, Policy, Status } from './operation.js';
+import {
+  moneyOf,
+  type Condition,
+  type Finalizer,
+  type FinalizerName,
+  type Operation,
+  type Phase,
+  type Policy,
+  type Status,
+} from './operation.js';
 import { allRefunds, isOpen } from './refund.js';
 import { isOfInventory, isReading, type Decision } from './step.js';
 
@@ -225,7 +234,8 @@ function disputeOf(operation: Operation, at: string, evaluated: number): Conditi
   const standing = standingDispute(facts.payment);
   if (standing === null) return [];
   const reason = DISPUTE_REASON[standing];
-  const message = `${REASONS[reason].meaning} Withdrawn: ${withdrawn(facts.payment)}, lost: ${facts.payment.lost} (minor units).`;
+  const money = moneyOf(operation);
+  const message = `${REASONS[reason].meaning} Withdrawn: ${money(withdrawn(facts.payment))}, lost: ${money(facts.payment.lost)}.`;
   return [condition('Disputed', 'True', reason, message, operation, at, evaluated)];
 }
 

@@ -2,6 +2,7 @@
 import type { Failure } from './failure.js';
 import type { Attempt, StepName } from './attempt.js';
 import type { Decisions } from './decisions.js';
+import { formatMoney } from './money.js';
 import type { DisputeReading, InventoryState, NextAction, PaymentState, RefundState } from './observation.js';
 import type { Reason } from './reason.js';
 import type { Line, Spec } from './spec.js';
@@ -300,3 +301,9 @@ export interface Known {
   readonly facts: Facts;
   readonly provider_reference: string | null;
 }
+
+/** Amounts of an order for messages that people read. */
+export const moneyOf =
+  ({ wish }: Pick<Operation, 'wish'>) =>
+  (value: number): string =>
+    formatMoney(value, wish.spec.amount.currency);

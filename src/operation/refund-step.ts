@@ -1,7 +1,7 @@
 /** Which refund is missing next, and what refunds wait for. Pure and total. */
 import { decisionsOf } from './decisions.js';
 import { areDecided, withdrawn } from './dispute.js';
-import { referenceOf, type Operation } from './operation.js';
+import { moneyOf, referenceOf, type Operation } from './operation.js';
 import { brokenRefunds, excessRefunds, heldAtProvider, isOpen, unsentRefunds } from './refund.js';
 import type { Reason } from './reason.js';
 import { person, step, wait, type Decision } from './step.js';
@@ -18,7 +18,11 @@ export function sendRefund(operation: Operation): Decision | null {
   if (next === undefined) return null;
   const held = heldAtProvider(operation);
   if (next.amount > held) {
-    return person('RefundNotPossible', `Refund ${next.refund_id} wants ${next.amount}, ${held} is left.`);
+    const money = moneyOf(operation);
+    return person(
+      'RefundNotPossible',
+      `Refund ${next.refund_id} wants ${money(next.amount)}, ${money(held)} is left.`,
+    );
   }
   if (next.amount > held - withdrawn(operation.facts.payment)) return wait('DisputeOpen');
   return createRefund(operation, next.refund_id, next.amount, 'Refunding');
@@ -34,7 +38,7 @@ export function openRefunds(operation: Operation, reason: Reason): Decision | nu
     if (barred?.kind === 'wait') return barred;
     return person(
       'RefundFailed',
-      `Refund ${broken.refund_id} of ${broken.amount} is ${broken.state} at the provider.`,
+      `Refund ${broken.refund_id} of ${moneyOf(operation)(broken.amount)} is ${broken.state} at the provider.`,
     );
   }
   return operation.facts.refunds.some(isOpen) ? wait(reason) : null;

@@ -1,7 +1,7 @@
 /** Sums over refunds: what has gone back, what is on its way, what could still go back. Minor units. */
 import { decisionsOf } from './decisions.js';
 import { withdrawn } from './dispute.js';
-import type { Facts, FinalizerName, Operation, RefundFact } from './operation.js';
+import { moneyOf, type Facts, type FinalizerName, type Operation, type RefundFact } from './operation.js';
 import type { RefundState } from './observation.js';
 import type { RefundRequest } from './spec.js';
 
@@ -92,20 +92,24 @@ export function brokenRefunds(operation: Operation): RefundFact[] {
  * How more went back by our own refunds than is wanted, in a sentence, or null: one of them exists twice at the provider (a
  * second effect, or somebody who used its id), or is larger than it was asked for. What others gave back is no part of it.
  */
-export function excessRefunds({ facts, wish }: Operation): string | null {
+export function excessRefunds(operation: Operation): string | null {
+  const { facts, wish } = operation;
+  const money = moneyOf(operation);
   const ours = facts.refunds.filter((refund) => refund.source !== 'external' && isGiven(refund));
   for (const id of new Set(ours.map(({ refund_id }) => refund_id))) {
     const same = ours.filter(({ refund_id }) => refund_id === id);
     const names = same.map(({ provider_reference }) => provider_reference).join(', ');
     if (same.length > 1)
-      return `Refund ${id} exists ${same.length} times (${names}): ${sum(same)} went back.`;
+      return `Refund ${id} exists ${same.length} times (${names}): ${money(sum(same))} went back.`;
     const asked = sum(wish.spec.refunds.filter(({ refund_id }) => refund_id === id));
     // A cancellation wants all money back, however it is divided; so does money that came after a rejection.
     if (wish.cancellation === null && facts.late === undefined && sum(same) > asked)
-      return `Refund ${id} (${names}) gave back ${sum(same)}, wanted is ${asked}.`;
+      return `Refund ${id} (${names}) gave back ${money(sum(same))}, wanted is ${money(asked)}.`;
   }
   const { captured } = facts.payment;
-  return sum(ours) > captured ? `${sum(ours)} went back of ${captured} that was captured.` : null;
+  return sum(ours) > captured
+    ? `${money(sum(ours))} went back of ${money(captured)} that was captured.`
+    : null;
 }
 
 /** What refunds gave back and a chargeback takes, or took, once more; 0 when there is none. */

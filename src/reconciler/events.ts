@@ -2,7 +2,7 @@
 import type { Attempt, Outcome, Resolution } from '../operation/attempt.js';
 import { differences } from '../operation/drift.js';
 import type { DisputeReading, PaymentState } from '../operation/observation.js';
-import type { Condition, Operation, Status } from '../operation/operation.js';
+import { moneyOf, type Condition, type Operation, type Status } from '../operation/operation.js';
 import { REASONS } from '../operation/reason.js';
 import type { Actor, EventDraft } from '../store/record.js';
 
@@ -77,7 +77,7 @@ export function outside(before: Operation, after: Operation): EventDraft[] {
   }
   const known = new Map(before.facts.payment.disputes?.map((dispute) => [dispute.reference, dispute.state]));
   for (const dispute of after.facts.payment.disputes ?? []) {
-    if (known.get(dispute.reference) !== dispute.state) drafts.push(disputeEvent(dispute));
+    if (known.get(dispute.reference) !== dispute.state) drafts.push(disputeEvent(dispute, moneyOf(after)));
   }
   return drafts;
 }
@@ -89,10 +89,13 @@ const DISPUTE_TEXT: Readonly<Record<DisputeReading['state'], string>> = {
   lost: 'is lost: the bank gave its amount back to the customer',
 };
 
-const disputeEvent = ({ reference, amount, state }: DisputeReading): EventDraft => ({
+const disputeEvent = (
+  { reference, amount, state }: DisputeReading,
+  money: (value: number) => string,
+): EventDraft => ({
   type: `dispute_${state}`,
   actor: SYSTEM,
-  message: `Dispute ${reference} of ${amount} (minor units) ${DISPUTE_TEXT[state]}.`,
+  message: `Dispute ${reference} of ${money(amount)} ${DISPUTE_TEXT[state]}.`,
   data: { reference, amount, state },
 });
 

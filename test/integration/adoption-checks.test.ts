@@ -21,8 +21,8 @@ const rests = async (id: string): Promise<void> => {
 
 describe('what does not agree is told, and left alone', () => {
   test.each<[string, Record<string, unknown>, Record<string, unknown>, RegExp]>([
-    ['another amount', { ...pays, amount: 9_999 }, {}, /asks for 9999, wanted is 10000/],
-    ['another amount, not paid yet', { amount: 9_999 }, {}, /asks for 9999/],
+    ['another amount', { ...pays, amount: 9_999 }, {}, /asks for 99.99 EUR, wanted is 100.00 EUR/],
+    ['another amount, not paid yet', { amount: 9_999 }, {}, /asks for 99.99 EUR/],
     ['another currency', { ...pays, currency: 'usd' }, {}, /in USD, wanted is EUR/],
     [
       'another order’s mark',
@@ -34,7 +34,7 @@ describe('what does not agree is told, and left alone', () => {
       'held for another amount',
       { ...pays, capture_method: 'manual', amount: 12_000 },
       { desired: 'authorized' },
-      /asks for 12000/,
+      /asks for 120.00 EUR/,
     ],
   ])('%s', async (name, payment, spec, message) => {
     const id = `differs ${name}`;
