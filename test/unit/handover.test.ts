@@ -348,10 +348,22 @@ test('what was sent, what is known of it, and who asked for what', () => {
 });
 
 test.each([
+  ['ord`1', '# Handover of `` ord`1 ``'],
+  ['`` x', '# Handover of ``` `` x ```'],
+])('an id can be copied as it is: %s', (operation_id, head) => {
+  const { record, ...rest } = recorded({});
+  const handover = toHandover({ ...rest, record: { ...record, operation_id } }, NOW, POLICY);
+  expect(toMarkdown(handover)).toContain(`${head}\n`);
+});
+
+test.each([
   ['Key sk_test_abcd1234 and pi_1abc_secret_xyz9', 'Key [redacted] and [redacted]'],
   ['Authorization: Bearer abc.def', 'Authorization: [redacted]'],
   ['write to jo.doe@example.com now', 'write to [redacted] now'],
   ['card 4242 4242 4242 4242 used', 'card [redacted] used'],
+  ['sent to DE89 3704 0044 0532 0130 00 from ES9121000418450200051332', 'sent to [redacted] from [redacted]'],
+  ['fr14 2004 1010 0505 0001 3M02 606 is his', '[redacted] is his'],
+  ['DE88 3704 0044 0532 0130 00 is none', 'DE88 3704 0044 0532 0130 00 is none'],
   ['order 261129204337-4 and pi_3xXQ78', 'order 261129204337-4 and pi_3xXQ78'],
 ])('%s', (text, shown) => {
   expect(redacted(text)).toBe(shown);

@@ -5,7 +5,14 @@ import type { HandoverOut } from '../schemas/handover.js';
 /** Texts are shown as they are: none can become a heading, a link or a cell of their own. */
 const plain = (text: string): string =>
   text.replace(/[\\`*_[\]<>#|~]/g, '\\$&').replace(/\s*[\r\n\t]+\s*/g, ' ');
-const code = (text: string): string => `\`${text.replace(/[`\r\n]/g, ' ')}\``;
+/** To be copied as it is: the fence is longer than any within, and blanks keep the two apart. */
+function code(text: string): string {
+  const line = text.replace(/[\r\n]/g, ' ');
+  const within = line.match(/`+/g) ?? [];
+  if (within.length === 0) return `\`${line}\``;
+  const fence = '`'.repeat(Math.max(...within.map(({ length }) => length)) + 1);
+  return `${fence} ${line} ${fence}`;
+}
 
 const list = (items: readonly string[], none: string): string =>
   items.length === 0 ? none : items.map((item) => `- ${item}`).join('\n');
