@@ -86,6 +86,8 @@ export class FindingDesk implements FindingCommands {
     person: Person,
   ): Promise<FindingAnswer> {
     return this.#settle(findingId, previewId, async (command) => {
+      // Nobody can approve it any more, and whoever asked for it is not to wait on.
+      if (command.state === 'awaiting_approval' && command.expired) return { kind: 'expired' };
       if (command.state !== 'previewed') return this.#observed(command);
       if (command.expired) return { kind: 'expired' };
       return this.#rechecked(command, (look, made) => {

@@ -68,6 +68,7 @@ export class BulkDesk implements BulkCommands {
     person: Person,
   ): Promise<BulkAnswer> {
     return this.#settle(bulkId, person, async (bulk) => {
+      if (bulk.state === 'awaiting_approval' && bulk.expired) return { kind: 'expired' };
       if (bulk.state !== 'previewed') return { kind: 'bulk', bulk };
       if (bulk.expired) return { kind: 'expired' };
       if (bulk.rows.length === 0)

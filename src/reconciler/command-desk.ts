@@ -131,6 +131,8 @@ export class CommandDesk implements Commands {
     person: Person,
   ): Promise<CommandAnswer> {
     return this.#settle(operationId, previewId, person, async (command) => {
+      // Nobody can approve it any more, and whoever asked for it is not to wait on.
+      if (command.state === 'awaiting_approval' && command.expired) return { kind: 'expired' };
       if (command.state !== 'previewed') return this.#observed(command);
       if (command.bulk_id !== null)
         return {

@@ -36,7 +36,8 @@ const FINDINGS = `
 WITH old AS (
   SELECT f.finding_id FROM findings f
   WHERE f.state = 'resolved' AND f.resolved_at < now() - make_interval(days => $1) AND NOT EXISTS (
-    SELECT 1 FROM finding_commands c WHERE c.finding_id = f.finding_id AND c.state IN ('awaiting_approval', 'accepted')
+    SELECT 1 FROM finding_commands c WHERE c.finding_id = f.finding_id
+      AND (c.state = 'accepted' OR c.state = 'awaiting_approval' AND c.expires_at > now())
   ) AND NOT EXISTS (
     SELECT 1 FROM order_operations o WHERE o.operation_id = f.operation_id
       AND (o.settled_at IS NULL OR o.attention_reason IS NOT NULL OR o.next_attempt_at IS NOT NULL))

@@ -416,6 +416,7 @@ describe('more money than one person may move alone, counted over the whole list
     shown(await guarded.confirm(bulk_id));
     await guarded.sql('UPDATE bulk_commands SET expires_at = now() WHERE bulk_id = $1', bulk_id);
     expect(refusal(await guarded.approve(bulk_id))).toEqual([410, 'preview_expired']);
+    expect(refusal(await guarded.confirm(bulk_id))).toEqual([410, 'preview_expired']);
     expect(await guarded.captures('slow-1')).toBe(0);
   });
 });

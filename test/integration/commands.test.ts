@@ -509,7 +509,7 @@ describe('adopt_payment', () => {
     await shop.settle('adopter');
 
     const cheap = await shop.checkout({ amount: 9_000, payment_method: 'pm_card_visa' });
-    expect(await desk.whyNot('adopter', 'adopt_payment', { reference: cheap.id })).toContain('9000');
+    expect(await desk.whyNot('adopter', 'adopt_payment', { reference: cheap.id })).toContain('90.00 EUR');
     expect(await desk.whyNot('adopter', 'adopt_payment', { reference: 'pi_unknown' })).toContain(
       'pi_unknown',
     );
@@ -686,6 +686,22 @@ describe('money that one person may not move alone', () => {
     guardedDesk = aDesk(guarded);
   });
   afterAll(() => guarded.stop());
+
+  test('a request that nobody approved in time is over, for whoever asked as well', async () => {
+    await guarded.order('lapsed', { payment: { capture: 'manual' } });
+    await guarded.settle('lapsed');
+    await guarded.control.dashboard('expire_authorization', { operation_id: 'lapsed' });
+    await guarded.settle('lapsed');
+    const { preview_id } = previewed(
+      await guardedDesk.preview('lapsed', 'reauthorize', { payment_method: 'pm_card_visa' }),
+    );
+    expect(commanded(await guardedDesk.confirm('lapsed', preview_id)).state).toBe('awaiting_approval');
+    await guarded.world.db.database.query('UPDATE commands SET expires_at = now() WHERE preview_id = $1', [
+      preview_id,
+    ]);
+    expect(refusal(await guardedDesk.confirm('lapsed', preview_id))).toEqual([410, 'preview_expired']);
+    expect(refusal(await guardedDesk.approve('lapsed', preview_id))).toEqual([410, 'preview_expired']);
+  });
 
   test('waits for a second person, who sees what the first one saw; the first one cannot approve', async () => {
     await guarded.order('large', { payment: { payment_method: 'pm_card_refundFail' } });

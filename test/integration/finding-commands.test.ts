@@ -827,7 +827,7 @@ describe('adopt_payment', () => {
 
   test('is checked by the same rules, and says plainly what the payment does not bring', async () => {
     const cheap = await adoptable('short', { amount: 9_000 });
-    expect(await desk.whyNot(cheap.id, 'adopt_payment')).toContain('9000');
+    expect(await desk.whyNot(cheap.id, 'adopt_payment')).toContain('90.00 EUR');
     const partly = await adoptable('partly');
     await shop.control.dashboard('refund', { payment_intent: partly.reference, amount: 2_500 });
     const { effects } = findingPreviewed(await desk.preview(partly.id, 'adopt_payment'));
@@ -995,6 +995,7 @@ describe('money that one person may not move alone', () => {
     const late = await request();
     await guarded.query('UPDATE finding_commands SET expires_at = now() WHERE preview_id = $1', [late]);
     expect(refusal(await guardedDesk.approve(id, late))).toEqual([410, 'preview_expired']);
+    expect(refusal(await guardedDesk.confirm(id, late))).toEqual([410, 'preview_expired']);
     const overtaken = await request();
     await guarded.control.dashboard('refund', { payment_intent: reference, amount: 500 });
     expect(refusal(await guardedDesk.approve(id, overtaken))).toEqual([412, 'operation_changed']);

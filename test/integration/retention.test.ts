@@ -322,8 +322,8 @@ test('findings that were resolved go with their decisions and journal; decisions
        FROM (SELECT now() - interval '401 days' AS t) t RETURNING finding_id)
        , c AS (INSERT INTO finding_commands (finding_id, account, reference, command, resource_version, evidence, bound, effects,
          approval_needed, state, previewed_by, expires_at, reason, requested_by, requested_at, carried_out_at, due_at, outcome)
-       SELECT finding_id, 'default', $1, 'check_provider', 1, '{}', '{}', '[]', false, $4, 'desk', now(), 'r', 'desk', now(), now(),
-         CASE WHEN $4 = 'accepted' THEN now() END, CASE WHEN $4 = 'observed' THEN '{}'::jsonb END FROM f RETURNING preview_id)
+       SELECT finding_id, 'default', $1, 'check_provider', 1, '{}', '{}', '[]', false, $4, 'desk', now(), 'r', 'desk', now(),
+         CASE WHEN $4 IN ('accepted', 'observed') THEN now() END, CASE WHEN $4 = 'accepted' THEN now() END, CASE WHEN $4 = 'observed' THEN '{}'::jsonb END FROM f RETURNING preview_id)
        INSERT INTO finding_attempts (finding_id, step, target, ordinal, effect_key, parameters, worker, started_at, command)
        SELECT finding_id, 'cancel_payment', $1, 1, $1, '{}', 'w', now(), preview_id FROM f, c`,
       [reference, state, operation_id, decision],
@@ -333,10 +333,12 @@ test('findings that were resolved go with their decisions and journal; decisions
   await insert('pi_suspected', 'suspected', null);
   await insert('pi_watched', 'resolved', 'watched');
   await insert('pi_decided', 'resolved', null, 'accepted');
-  expect(await keeping().round()).toMatchObject({ findings: 1 });
+  // Nobody approved it in time, and nobody can any more.
+  await insert('pi_lapsed', 'resolved', null, 'awaiting_approval');
+  expect(await keeping().round()).toMatchObject({ findings: 2 });
   const left = await shop.query<{ reference: string; attempts: number }>(
     `SELECT f.reference, count(a.*)::int AS attempts FROM findings f LEFT JOIN finding_attempts a USING (finding_id)
-     WHERE f.reference LIKE 'pi\\_%' AND f.reference IN ('pi_gone', 'pi_open', 'pi_suspected', 'pi_watched', 'pi_decided') GROUP BY 1 ORDER BY 1`,
+     WHERE f.reference LIKE 'pi\\_%' AND f.reference IN ('pi_gone', 'pi_lapsed', 'pi_open', 'pi_suspected', 'pi_watched', 'pi_decided') GROUP BY 1 ORDER BY 1`,
   );
   expect(left).toEqual(
     ['pi_decided', 'pi_open', 'pi_suspected', 'pi_watched'].map((reference) => ({ reference, attempts: 1 })),
