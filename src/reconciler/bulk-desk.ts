@@ -132,7 +132,8 @@ export class BulkDesk implements BulkCommands {
     }
     try {
       const drafted = await this.#desk.draft(id, command, person);
-      return drafted.kind === 'draft' ? drafted.draft : excluded(refusalOf(drafted).why);
+      if (drafted.kind === 'draft') return drafted.draft;
+      return excluded(drafted.kind === 'not_found' ? 'There is no such operation.' : refusalOf(drafted).why);
     } catch (error) {
       if (isAway(error)) throw error;
       // One record that cannot be worked with must not keep the others off the list.

@@ -324,7 +324,7 @@ test('what was sent, what is known of it, and who asked for what', () => {
           snoozed: false,
           updated_at: AT,
           updated_by: 'desk',
-          notes: [event({ type: 'note_added', message: '# not a heading\n| or a [cell](x)' })],
+          notes: [event({ type: 'note_added', message: '# not a heading\n| or a [cell](x) \u202e00.01' })],
         },
       },
     ),
@@ -343,6 +343,7 @@ test('what was sent, what is known of it, and who asked for what', () => {
   expect(markdown).toContain('looked after by ana');
   expect(markdown).toContain('\\# not a heading \\| or a \\[cell\\](x)');
   expect(markdown).toContain('key `op_b`, request `req_2`');
+  expect(markdown).not.toContain('\u202e');
   // Nothing that a shop wrote about its customer.
   expect(JSON.stringify(handover)).not.toContain('example.com');
 });

@@ -2,9 +2,15 @@
 import { formatMoney } from '../../operation/money.js';
 import type { HandoverOut } from '../schemas/handover.js';
 
+/** They turn the order of what follows around, so that another sum or name is read than was written. */
+const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
+
 /** Texts are shown as they are: none can become a heading, a link or a cell of their own. */
 const plain = (text: string): string =>
-  text.replace(/[\\`*_[\]<>#|~]/g, '\\$&').replace(/\s*[\r\n\t]+\s*/g, ' ');
+  text
+    .replace(DIRECTIONS, '')
+    .replace(/[\\`*_[\]<>#|~]/g, '\\$&')
+    .replace(/\s*[\r\n\t]+\s*/g, ' ');
 /** To be copied as it is: the fence is longer than any within, and blanks keep the two apart. */
 function code(text: string): string {
   const line = text.replace(/[\r\n]/g, ' ');
