@@ -79,7 +79,9 @@ export const Outcome = z.strictObject({
   refunds: z.array(Seen),
   inventory: z.string(),
   attempts: z.array(Tried).describe('What was sent since'),
-  observed_at: Timestamp,
+  observed_at: Timestamp.describe(
+    'When what is told was seen; of a payment that could not be read, when it was seen last',
+  ),
 });
 
 export const CommandOut = z
