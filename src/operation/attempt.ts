@@ -134,14 +134,19 @@ export function chooseKey(
 }
 
 /**
- * Whether the key of these tries can do no more: its answer is final, or its life may be over. Terms that were changed
- * once can be others again (by somebody else, or wanted otherwise by the customer's next try); the same key would only
- * get its old answer, for ever.
+ * What happened and can be undone by others: terms that were changed once can be others again (by somebody else, or wanted
+ * otherwise by the customer's next try), and a payment that was canceled can be paid after all.
+ */
+const CAN_BE_UNDONE: ReadonlySet<StepName> = new Set(['update_payment', 'cancel_payment']);
+
+/**
+ * Whether the key of these tries can do no more: its answer is final, or its life may be over. Of an effect that was
+ * undone, the same key would only get its old answer, for ever.
  */
 function keyIsOver(sent: readonly Attempt[], now: Date): boolean {
   const firstSent = Math.min(...sent.map((attempt) => Date.parse(attempt.started_at)));
-  const isSpent = ({ key_spent, step, outcome }: Attempt): boolean =>
-    key_spent || (step === 'update_payment' && outcome === 'done');
+  const isSpent = ({ key_spent, step, outcome, resolution }: Attempt): boolean =>
+    key_spent || (CAN_BE_UNDONE.has(step) && (outcome === 'done' || resolution === 'effect_observed'));
   return sent.some(isSpent) || now.getTime() - firstSent > EFFECT_KEY_LIFE_MS;
 }
 

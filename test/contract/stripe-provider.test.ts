@@ -386,6 +386,19 @@ describe('odd answers', () => {
     expect(server.received[1]?.path).toBe('/v1/payment_intents/pi_1?expand[0]=latest_charge');
   });
 
+  test('a replayed void of a payment that lives again: the key can do no more', async () => {
+    server.answer(
+      { headers: replayed, body: aPaymentIntent({ status: 'canceled' }) },
+      { body: aPaymentIntent({ status: 'requires_capture', amount_capturable: 12900 }) },
+    );
+    const call: PaymentCall = { step: 'cancel_payment', reference: 'pi_1', key: 'k', parameters: {} };
+    expect(await provider.apply(call)).toMatchObject({
+      kind: 'unknown',
+      key_spent: true,
+      shown: { payment: { state: 'authorized' } },
+    });
+  });
+
   test('a replayed success that cannot be read again shows nothing', async () => {
     server.answer({ headers: replayed, body: aRefund() }, { status: 503, body: error('api_error') });
     const outcome = await provider.apply(aRefundCall);

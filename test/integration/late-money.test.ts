@@ -93,6 +93,28 @@ test('rejected without goods, then only authorized: what is held is let go', asy
   expect(await shop.control.ledger('held')).toMatchObject({ held: 0, captured: 0, violations: [] });
 });
 
+test('voided, and authorized after all within the life of the key: it is voided again', async () => {
+  // Tries are dated by the clock of the database, so time must not have been moved on before.
+  const fresh = await aShop();
+  try {
+    await fresh.order('again', { lines: [], payment: { capture: 'manual' } });
+    await fresh.settle('again');
+    await fresh.cancel('again');
+    expect((await fresh.settle('again')).status.phase).toBe('cancelled');
+    const after = await fresh.control.journalSequence();
+    await fresh.control.dashboard('pay_late', { operation_id: 'again' });
+    expect((await fresh.settle('again')).status).toMatchObject({
+      phase: 'cancelled',
+      attention: null,
+      payment: { state: 'canceled', authorized: 0 },
+    });
+    const sent = await fresh.control.journal({ operation_id: 'again', method: 'POST', after });
+    expect(sent.map(({ route }) => route)).toEqual(['payment_intents.cancel']);
+  } finally {
+    await fresh.stop();
+  }
+});
+
 test('cancelled while the bank works on it: days pass, what arrives goes back, then the stock', async () => {
   await shop.order('slow', { payment: { payment_method: 'pm_sepaDebit' } });
   await shop.settle('slow');

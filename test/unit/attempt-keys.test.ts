@@ -154,6 +154,16 @@ describe('which key the next try uses', () => {
     expect(chooseKey(update('unknown'), 'update_payment', 'pi_1/3', NOW)).toMatchObject({ kind: 'resend' });
   });
 
+  test('that a payment was canceled can be undone, too: it is canceled again under another key', () => {
+    const cancel = (patch: Partial<Attempt>) => [
+      anAttempt({ step: 'cancel_payment', target: 'pi_1', outcome: 'unknown', ...patch }),
+    ];
+    const choice = (patch: Partial<Attempt>) => chooseKey(cancel(patch), 'cancel_payment', 'pi_1', NOW);
+    expect(choice({ outcome: 'done' })).toEqual({ kind: 'fresh', ordinal: 2 });
+    expect(choice({ resolution: 'effect_observed' })).toEqual({ kind: 'fresh', ordinal: 2 });
+    expect(choice({})).toMatchObject({ kind: 'resend' });
+  });
+
   test('another key for a refund waits until the provider’s list can be trusted to show the first', () => {
     const tries = [aRefundTry({ outcome: 'unknown', key_spent: true })];
     const choice = (ms: number): unknown =>

@@ -10,7 +10,14 @@ import { inStableOrder, NOT_SENDABLE, prepare, type PayloadOptions } from './pay
 import { StripeReader, type Got } from './stripe-reader.js';
 import { capturedAmount, expandedCharge, NOTHING_ELSE_SEEN, toPaymentReading } from './to-observation.js';
 import { toPage } from './to-page.js';
-import { envelopeOf, isSuccess, paymentIn, toOutcome, type SdkAnswer } from './to-outcome.js';
+import {
+  EFFECT_NOT_SEEN,
+  envelopeOf,
+  isSuccess,
+  paymentIn,
+  toOutcome,
+  type SdkAnswer,
+} from './to-outcome.js';
 import { customerRefunds, toRefundReading, whyIncomplete } from './to-refund.js';
 import {
   understand,
@@ -150,7 +157,7 @@ export class StripeProvider implements PaymentProvider {
     if (replay === null) return toOutcome(call, sent, await this.#chargeOf(sent, sent.kind === 'thrown'));
     const current = await this.#again(call, replay);
     if (current === null) return withoutReading(toOutcome(call, sent));
-    return toOutcome(call, current, await this.#chargeOf(current, true));
+    return afterReplay(toOutcome(call, current, await this.#chargeOf(current, true)));
   }
 
   /** Exactly one effect is asked for, under the key that was recorded for it. */
@@ -278,4 +285,10 @@ function replayedObject(call: PaymentCall, answer: SdkAnswer): string | null {
 function withoutReading(outcome: Outcome): Outcome {
   const { shown: _stale, ...rest } = outcome;
   return rest;
+/** It was answered under this key, and what it did is undone: the key gives the old answer and no other. */
+const afterReplay = (outcome: Outcome): Outcome =>
+  outcome.kind === 'unknown' && outcome.failure.code === EFFECT_NOT_SEEN
+    ? { ...outcome, key_spent: true }
+    : outcome;
+
 }

@@ -15,6 +15,9 @@ import { NOTHING_ELSE_SEEN, toPaymentReading } from './to-observation.js';
 import { toRefundReading } from './to-refund.js';
 import { understand, WirePayment, WireRefund, type Understood, type WireCharge } from './wire.js';
 
+/** Accepted, and the payment shows nothing of it. */
+export const EFFECT_NOT_SEEN = 'effect_not_seen';
+
 /** What the SDK did with a request. */
 export type SdkAnswer =
   | { readonly kind: 'resolved'; readonly value: unknown }
@@ -139,7 +142,7 @@ function paymentOutcome(call: PaymentCall, raw: unknown, charge: WireCharge | nu
       return say.no('rejected', 'conflict', `payment_${state}`, `The payment is ${status} instead.`, shown);
     case 'not_seen': {
       const message = `The request was accepted, but the payment is ${status}.`;
-      return unusable(say, { code: 'effect_not_seen', message }, shown);
+      return unusable(say, { code: EFFECT_NOT_SEEN, message }, shown);
     }
     case 'not_known': {
       const message = `The status ${status} is not known to this version.`;
