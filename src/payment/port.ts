@@ -86,7 +86,8 @@ export interface PaymentProvider {
 
   /**
    * One page (at most 100) of what was created in a window of time (RFC 3339, both ends included), newest first, behind
-   * the payment `after`; whoever made it. One request. `absent`: the provider has no such list. Never throws.
+   * the payment `after`; whoever made it. One request. `absent`: the provider has no such list, or does not know `after`
+   * (any more). Never throws.
    */
   list(query: {
     readonly created_from: string;

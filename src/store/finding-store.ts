@@ -163,7 +163,8 @@ WITH held AS (
       findings.operation_id) IS DISTINCT FROM (excluded.state, excluded.amount, excluded.message, excluded.operation_id)
       THEN 1 ELSE 0 END,
     check_at = CASE excluded.state WHEN 'suspected' THEN excluded.check_at ELSE now() + greatest(make_interval(
-      secs => $5::float8 / 1000), (now() - findings.first_seen_at) / 10) END
+      secs => $5::float8 / 1000), (now() - CASE findings.state WHEN 'resolved' THEN now()
+      ELSE greatest(findings.opened_at, findings.suspected_at) END) / 10) END
   RETURNING finding_id::text, kind, state
 ), resolved AS (
   UPDATE findings f SET state = 'resolved', resolved_at = now(), check_at = NULL, dismissed = NULL,
@@ -186,9 +187,10 @@ WITH held AS (
 SELECT w.finding_id, w.kind, w.state, w.state = 'open' AND j.before IS DISTINCT FROM 'open' AS opened
 FROM written w JOIN judged j USING (kind)`;
 
-/** A look that shows nothing new is repeated after a tenth of the finding's age. */
+/** A look that shows nothing new is repeated after a tenth of the finding's age, which begins anew when it comes back. */
 const POSTPONE = `
-UPDATE findings f SET check_at = now() + greatest(make_interval(secs => $4::float8 / 1000), (now() - f.first_seen_at) / 10)
+UPDATE findings f SET check_at = now() + greatest(make_interval(secs => $4::float8 / 1000),
+  (now() - greatest(f.opened_at, f.suspected_at)) / 10)
 FROM orphan_sweeps s
 WHERE f.account = $1 AND s.account = $1 AND s.fencing_token = $2::bigint AND s.lease_expires_at > now()
   AND f.reference = $3 AND f.state <> 'resolved'`;

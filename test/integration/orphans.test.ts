@@ -117,6 +117,33 @@ test('a young payment waits for its order, and is no finding before', async () =
   expect(await shop.query('SELECT state FROM findings')).toEqual([]);
 });
 
+test('a finding that comes back after a year is one row, and is looked at as often as a new one', async () => {
+  const own = await fulfilled('ord-1');
+  const second = await stray('ord-1');
+  await shop.sweep();
+  const refund = await shop.control.dashboard('refund', { payment_intent: second });
+  await shop.hurryFindings();
+  await shop.sweep();
+  expect(await shop.findings('?state=open')).toEqual([]);
+  await shop.query(
+    `UPDATE findings SET first_seen_at = first_seen_at - interval '1 year', opened_at = opened_at - interval '1 year',
+       suspected_at = suspected_at - interval '1 year', resolved_at = resolved_at - interval '1 year'`,
+  );
+  await shop.control.dashboard('fail_refund', { refund: refund.id });
+  await shop.sweep();
+  expect(await shop.findings()).toMatchObject([{ state: 'open', provider_reference: second }]);
+  const isSoon = () =>
+    shop.query(`SELECT check_at < now() + interval '1 hour' AS soon FROM findings WHERE reference <> $1`, [
+      own,
+    ]);
+  expect(await isSoon()).toEqual([{ soon: true }]);
+  // Nor does a look that could not see it put it off by more.
+  await shop.control.inject({ route: 'payment_intents.retrieve', kind: '503_html', times: 5 });
+  await shop.hurryFindings();
+  await shop.sweep();
+  expect(await isSoon()).toEqual([{ soon: true }]);
+});
+
 describe('the record disagrees', () => {
   test('because its news was lost: it is woken, reads, and nothing was to be found', async () => {
     const own = await fulfilled('ord-1');
@@ -236,6 +263,38 @@ describe('a payment of ours that nobody confirmed', () => {
     expect((await shop.intent(reference)).status).toBe('canceled');
     const keys = await shop.query('SELECT DISTINCT effect_key FROM finding_attempts');
     expect([keys.length, (await attempts()).length]).toEqual([1, 2]);
+  });
+
+  test('that the customer pays at the moment in which it is canceled is money that a person is told of', async () => {
+    const reference = await lostCreate();
+    const { accounts: real } = shop.world.worker();
+    const provider = real.provider('default');
+    if (provider === undefined) throw new Error('the account is configured');
+    const apply: PaymentProvider['apply'] = async (call) => {
+      await shop.control.dashboard('confirm', { payment_intent: reference, payment_method: CARD });
+      return provider.apply(call);
+    };
+    const racing: Pick<PaymentProvider, 'list' | 'observe' | 'prepare' | 'apply'> = {
+      list: (query) => provider.list(query),
+      observe: (query) => provider.observe(query),
+      prepare: (step) => provider.prepare(step),
+      apply,
+    };
+    const accounts = Object.create(real, {
+      provider: { value: () => racing },
+      admit: { value: () => Promise.resolve(null) },
+      answered: { value: () => Promise.resolve() },
+      read: { value: (_account: string, _whom: string, reading: unknown) => Promise.resolve(reading) },
+      applied: { value: (_of: unknown, _again: unknown, outcome: unknown) => Promise.resolve(outcome) },
+    }) as typeof real;
+    await shop.sweep(shop.sweeper({ accounts }));
+    expect((await shop.intent(reference)).status).toBe('succeeded');
+    await shop.hurryFindings();
+    await shop.sweep();
+    expect(await shop.findings('?state=open')).toMatchObject([
+      { kind: 'second_payment', provider_reference: reference, amount: { value: 10_000 } },
+    ]);
+    expect(await attempts()).toHaveLength(1);
   });
 
   test('whose cancellation changes nothing is canceled once a look; the log says what came of it', async () => {
@@ -384,6 +443,29 @@ describe('pages', () => {
     await shop.sweep();
     const requests = await shop.control.journal({ after: before });
     expect(requests.map(({ route }) => route)).toEqual(['payment_intents.list']);
+  });
+
+  test('go on from the beginning where the payment that they stand at is gone', async () => {
+    await shop.control.settings({ page_size_limit: 2 });
+    for (let i = 0; i < 5; i += 1) await stray('many', i === 0 ? {} : { payment_method: undefined });
+    const now = Math.floor(shop.clock.now().getTime() / 1000);
+    const round = {
+      created_from: new Date((now - 3_600) * 1000).toISOString(),
+      created_to: new Date((now + 120) * 1000).toISOString(),
+      after: 'pi_deleted',
+      payments: 2,
+      totals: { EUR: { provider: 99, recorded: 0 } },
+    };
+    await shop.query(
+      `INSERT INTO orphan_sweeps (account, recent, lookback, lookback_began_at) VALUES ('default', $1, $1, now())`,
+      [JSON.stringify(round)],
+    );
+    await shop.sweep();
+    expect(await shop.findings()).toMatchObject([{ kind: 'orphan_payment', operation_id: 'many' }]);
+    expect(await shop.query('SELECT recent, lookback, totals FROM orphan_sweeps')).toEqual([
+      { recent: null, lookback: null, totals: { EUR: { provider: 10_000, recorded: 0 } } },
+    ]);
+    expect(await shop.query('SELECT breaker FROM provider_accounts')).toEqual([{ breaker: 'closed' }]);
   });
 
   test('a tick that comes twice, on two processes, is one', async () => {

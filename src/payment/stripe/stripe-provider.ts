@@ -135,7 +135,7 @@ export class StripeProvider implements PaymentProvider {
   }): Promise<Reading<PaymentPage>> {
     const window = { gte: toSeconds(query.created_from), lte: toSeconds(query.created_to) };
     const list = await this.#reader.page(window, query.after);
-    if (!list.ok) return unknown(list);
+    if (!list.ok) return query.after !== null && namesNothing(list) ? { kind: 'absent' } : unknown(list);
     const page = toPage(list.value, query.after);
     return page.ok ? { kind: 'present', value: page.value } : unknown(page);
   }
@@ -261,6 +261,10 @@ const toSeconds = (time: string): number => Math.floor(Date.parse(time) / 1000);
 const unreadable = (got: Extract<Got<unknown>, { ok: false }>) =>
   got.fault !== null && saysAbsent(got.fault) ? ({ kind: 'absent' } as const) : unknown(got);
 
+/** An id in a parameter is answered with a 400, unlike one in the path. */
+const namesNothing = ({ failure }: { readonly failure: Failure }): boolean =>
+  failure.class === 'authorization' && failure.code === 'resource_missing';
+
 const unknown = ({ failure }: { readonly failure: Failure }) => ({ kind: 'unknown', failure }) as const;
 
 /** Only held or captured money has facts of its own: how long it is held, how much was taken, whether it is disputed. */
@@ -281,14 +285,14 @@ function replayedObject(call: PaymentCall, answer: SdkAnswer): string | null {
   return understood.ok ? understood.value.id : null;
 }
 
-/** An old snapshot is no observation. */
-function withoutReading(outcome: Outcome): Outcome {
-  const { shown: _stale, ...rest } = outcome;
-  return rest;
 /** It was answered under this key, and what it did is undone: the key gives the old answer and no other. */
 const afterReplay = (outcome: Outcome): Outcome =>
   outcome.kind === 'unknown' && outcome.failure.code === EFFECT_NOT_SEEN
     ? { ...outcome, key_spent: true }
     : outcome;
 
+/** An old snapshot is no observation. */
+function withoutReading(outcome: Outcome): Outcome {
+  const { shown: _stale, ...rest } = outcome;
+  return rest;
 }
