@@ -1,6 +1,6 @@
 /** Towards no money and no stock: money first, and stock only when no money can arrive any more. */
 import { createPayment } from './forward.js';
-import { mismatchOf } from './mismatch.js';
+import { isYetToBeTaken, mismatchOf } from './mismatch.js';
 import type { Seen } from './observation.js';
 import { knownReference, referenceOf, type Operation, type Policy } from './operation.js';
 import { giveBack, refundedTwice } from './refund-step.js';
@@ -23,6 +23,7 @@ export function clearPayment(operation: Operation): Decision | null {
   const { facts, wish } = operation;
   const mismatch = mismatchOf(operation);
   if (mismatch !== null) return mismatch.foreign ? null : person('PaymentMismatch', mismatch.why);
+  if (isYetToBeTaken(operation)) return wait('Cancelling');
   switch (facts.payment.state) {
     case 'none':
       // Known and not read yet, such as one that the front end made: it may hold money.

@@ -7,6 +7,13 @@ export interface Mismatch {
   readonly foreign: boolean;
 }
 
+/**
+ * Its payment was read while it could not be this order's, and what kept it from that is gone with a newer wish: the next
+ * look takes it. Until then its amounts are not known, since none of them was this order's.
+ */
+export const isYetToBeTaken = ({ provider_reference, wish, facts }: Operation): boolean =>
+  provider_reference === null && wish.spec.payment.reference !== null && facts.payment.state !== 'none';
+
 /** Why the payment that was read cannot be this order's, or null. */
 export function mismatchOf(operation: Operation): Mismatch | null {
   const { facts, wish, operation_id } = operation;

@@ -5,7 +5,7 @@ import { assertionOf, decisionsOf } from './decisions.js';
 import { NOT_FOUND, isLasting } from './failure.js';
 import { forward } from './forward.js';
 import { goalOf, type Goal } from './goal.js';
-import { mismatchOf } from './mismatch.js';
+import { isYetToBeTaken, mismatchOf } from './mismatch.js';
 import type { Seen } from './observation.js';
 import type { Operation, Policy } from './operation.js';
 import { givenTwice, inHand, isLeft } from './refund.js';
@@ -46,6 +46,8 @@ function untouched(operation: Operation, seen: Seen): Decision | null {
     return person('UnknownProviderStatus', `The provider reports the status "${word}".`);
   }
   return null;
+  if (mismatch === null && isYetToBeTaken(operation))
+    return wait(operation.wish.cancellation === null ? 'Accepted' : 'Cancelling');
 }
 
 /** What a person said of a call, and what turned out not to be so. */
