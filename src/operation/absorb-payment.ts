@@ -43,6 +43,8 @@ function disputesAfter(
   reading: PaymentReading,
 ): Pick<PaymentFacts, 'disputes' | 'lost'> {
   const { disputes, lost = 0, disputed } = reading;
+  // There is one, and it is shown no more: what was lost before stays lost.
+  if (disputes?.length === 0) return { disputes, lost: before.lost };
   if (disputes !== undefined) return { disputes, lost };
   if (!disputed || before.disputes === undefined) return { lost };
   return { disputes: before.disputes, lost: before.lost };

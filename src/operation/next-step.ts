@@ -2,6 +2,7 @@
 import { isCurrent } from './budget.js';
 import { clear } from './clear.js';
 import { assertionOf, decisionsOf } from './decisions.js';
+import { areHidden } from './dispute.js';
 import { NOT_FOUND, isLasting } from './failure.js';
 import { forward } from './forward.js';
 import { goalOf, type Goal } from './goal.js';
@@ -45,9 +46,9 @@ function untouched(operation: Operation, seen: Seen): Decision | null {
     const word = operation.facts.payment.provider_status ?? '';
     return person('UnknownProviderStatus', `The provider reports the status "${word}".`);
   }
-  return null;
   if (mismatch === null && isYetToBeTaken(operation))
     return wait(operation.wish.cancellation === null ? 'Accepted' : 'Cancelling');
+  return null;
 }
 
 /** What a person said of a call, and what turned out not to be so. */
@@ -78,9 +79,11 @@ function asGivenUp(operation: Operation, next: Decision): Decision {
 /** Nothing is to be done, and somebody has to know: the bank may give, or gave, to the customer once more. Or null. */
 function disputedAfterRefund({ facts }: Operation): Decision | null {
   const twice = givenTwice(facts);
-  return twice > 0
-    ? person('DisputedAfterRefund', `${twice} (minor units) was refunded, and is charged back as well.`)
-    : null;
+  if (twice <= 0) return null;
+  const charged = areHidden(facts.payment)
+    ? 'may be charged back as well: the provider does not show how the dispute stands'
+    : 'is charged back as well';
+  return person('DisputedAfterRefund', `${twice} (minor units) was refunded, and ${charged}.`);
 }
 
 /** It is as wanted; what a person is told of stands beside it and keeps nothing open. */

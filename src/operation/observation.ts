@@ -48,7 +48,7 @@ export interface PaymentReading {
   readonly refunds: readonly RefundReading[] | null;
   /** A dispute stands against refunds now: open, lost, or won without the provider allowing refunds again. */
   readonly disputed: boolean;
-  /** All of this payment, whatever became of them; absent where they were not or could not be read. */
+  /** All of this payment, whatever became of them; absent where they were not read, empty where none is shown to us. */
   readonly disputes?: readonly DisputeReading[];
   /** Taken back for good by lost disputes; absent where there was none. */
   readonly lost?: number;

@@ -116,7 +116,7 @@ export interface PaymentFacts {
   readonly authorized: number;
   readonly captured: number;
   readonly disputed: boolean;
-  /** As they were last listed; absent while none was seen. */
+  /** As they were last listed; absent while none was seen, empty where there is one and the provider shows none. */
   readonly disputes?: readonly DisputeReading[];
   /** Taken back for good by lost disputes. */
   readonly lost: number;

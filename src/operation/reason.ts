@@ -86,7 +86,7 @@ export const REASONS = {
     meaning: 'Money that was refunded is charged back as well; without an answer to the bank it goes twice.',
   },
   NotRefundable: {
-    meaning: 'The dispute is decided, and the provider still lets nothing be refunded on this charge.',
+    meaning: 'Refunds on this charge stay barred: the dispute is decided, or the provider does not show it.',
   },
   RefundNotPossible: { meaning: 'Less money is left at the provider than the wanted refund needs.' },
   ProviderRejected: {

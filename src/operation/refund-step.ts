@@ -1,6 +1,6 @@
 /** Which refund is missing next, and what refunds wait for. Pure and total. */
 import { decisionsOf } from './decisions.js';
-import { areDecided, withdrawn } from './dispute.js';
+import { areDecided, areHidden, withdrawn } from './dispute.js';
 import { moneyOf, referenceOf, type Operation } from './operation.js';
 import { brokenRefunds, excessRefunds, heldAtProvider, isOpen, unsentRefunds } from './refund.js';
 import type { Reason } from './reason.js';
@@ -24,7 +24,8 @@ export function sendRefund(operation: Operation): Decision | null {
       `Refund ${next.refund_id} wants ${money(next.amount)}, ${money(held)} is left.`,
     );
   }
-  if (next.amount > held - withdrawn(operation.facts.payment)) return wait('DisputeOpen');
+  if (next.amount > held - withdrawn(operation.facts.payment))
+    return barredByDispute(operation) ?? wait('DisputeOpen');
   return createRefund(operation, next.refund_id, next.amount, 'Refunding');
 }
 
@@ -64,6 +65,12 @@ function createRefund(operation: Operation, refundId: string, amount: number, re
 /** Refunding what the bank takes back as well would pay twice. Null: the provider lets the charge be refunded. */
 function barredByDispute({ facts: { payment } }: Operation): Decision | null {
   if (!payment.disputed) return null;
+  if (areHidden(payment)) {
+    return person(
+      'NotRefundable',
+      'The payment is or was disputed, and the provider does not show how that stands: the key may not list disputes.',
+    );
+  }
   return areDecided(payment)
     ? person('NotRefundable', 'The dispute is decided, and the provider lets nothing more be refunded.')
     : wait('DisputeOpen');

@@ -115,7 +115,8 @@ export function excessRefunds(operation: Operation): string | null {
 /** What refunds gave back and a chargeback takes, or took, once more; 0 when there is none. */
 export function givenTwice(facts: Facts): number {
   const { payment } = facts;
-  const taken = payment.lost + withdrawn(payment);
+  // A bank may name more than was captured: what it takes beyond that was never given back by a refund.
+  const taken = Math.min(payment.captured, payment.lost + withdrawn(payment));
   return taken <= 0 ? 0 : Math.max(0, givenBack(facts) + taken - payment.captured);
 }
 

@@ -634,7 +634,7 @@ describe('odd answers', () => {
       { body: captured({ disputed: true }) },
       { status: 403, body: error('invalid_request_error') },
     );
-    expect((await present()).disputed).toBe(true);
+    expect(await present()).toMatchObject({ disputed: true, disputes: [] });
   });
 });
 

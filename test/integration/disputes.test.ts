@@ -90,6 +90,24 @@ describe('a chargeback, then a cancellation', () => {
     expect(await posts('barred')).toEqual([]);
   });
 
+  test('that the key may not list: a person, and no request; won, and listed again, one refund', async () => {
+    await paid('hidden');
+    await acted('open_dispute', 'hidden', { inquiry: true });
+    await acted('close_dispute', 'hidden');
+    const [{ account } = { account: '' }] = (await shop.control.ledger('hidden')).intents;
+    await shop.control.addKey('sk_test_world', account, { denied_routes: ['disputes.list'] });
+    await shop.cancel('hidden');
+    expect((await shop.settle('hidden')).status).toMatchObject({
+      phase: 'cancelling',
+      attention: { reason: 'NotRefundable' },
+      payment: { refundable: 0 },
+    });
+    expect(await posts('hidden')).toEqual([]);
+    await shop.control.addKey('sk_test_world', account);
+    expect((await shop.settle('hidden')).status).toMatchObject({ phase: 'cancelled', attention: null });
+    expect(await posts('hidden')).toEqual([200]);
+  });
+
   test('of a part, lost: the rest is refunded, no more', async () => {
     await disputedAndCancelled('part', { amount: 3_000 });
     await acted('lose_dispute', 'part', { refundable: true });

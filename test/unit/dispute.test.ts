@@ -41,6 +41,7 @@ describe('a cancellation', () => {
     ['during an inquiry refunds all', disputed(false, ['inquiry', 10_000]), 'create_refund 10000'],
     ['waits for a chargeback', disputed(true, ['open', 10_000]), 'wait DisputeOpen'],
     ['waits where disputes cannot be listed', { ...CAPTURED, disputed: true }, 'wait DisputeOpen'],
+    ['asks a person where none is shown', disputed(true), 'person NotRefundable'],
     ['refunds after a won one', disputed(false, ['won', 10_000]), 'create_refund 10000'],
     ['has nothing to refund after a lost one', disputed(true, ['lost', 10_000]), 'agreed'],
     ['refunds what a lost one left', disputed(false, ['lost', 3_000]), 'create_refund 7000'],
@@ -67,6 +68,7 @@ describe('refunded, and charged back', () => {
     ['all of it, lost', 10_000, disputed(true, ['lost', 10_000]), 'person DisputedAfterRefund'],
     ['all of it, won', 10_000, disputed(false, ['won', 10_000]), 'agreed'],
     ['all of it, only asked about', 10_000, disputed(false, ['inquiry', 10_000]), 'agreed'],
+    ['nothing, and the bank took more than was captured', 0, disputed(true, ['lost', 10_300]), 'agreed'],
     ['different parts', 3_000, disputed(true, ['open', 7_000]), 'agreed'],
     ['parts that overlap', 3_000, disputed(true, ['lost', 7_001]), 'person DisputedAfterRefund'],
   ])('%s', (_name, amount, payment, want) => {

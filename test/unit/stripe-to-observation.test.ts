@@ -384,6 +384,13 @@ describe('a payment as read', () => {
     if (!('lost' in want)) expect(reading.ok && reading.value).not.toHaveProperty('lost');
   });
 
+  test('a dispute in another currency than its payment refuses the whole: its amount would be misread', () => {
+    const payment = aPaymentIntent(captured);
+    const inIts = (currency: string) => read({ payment, disputes: [aDispute({ currency })] });
+    expect(inIts('eur')).toMatchObject({ ok: true });
+    expect(inIts('jpy')).toMatchObject({ ok: false, failure: { code: 'currency_mismatch' } });
+  });
+
   test.each(refusals)('$name is refused', ({ given }) => {
     expect(understand(WirePayment, given)).toMatchObject({
       ok: false,

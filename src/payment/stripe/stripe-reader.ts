@@ -131,14 +131,14 @@ export class StripeReader {
     return read(plain, WireList);
   }
 
-  /** Null: the key or the server does not offer them. */
-  async disputes(reference: string): Promise<Got<WireDispute[] | null>> {
+  /** Empty also where the key or the server does not offer them. */
+  async disputes(reference: string): Promise<Got<WireDispute[]>> {
     const all = await readPages(
       (page) => this.#stripe.disputes.list({ payment_intent: reference, ...page }),
       WireDispute,
     );
     const status = all.ok ? null : (all.fault?.error.status ?? null);
-    return status === 400 || status === 403 || status === 404 ? { ok: true, value: null } : all;
+    return status === 400 || status === 403 || status === 404 ? { ok: true, value: [] } : all;
   }
 }
 

@@ -25,7 +25,7 @@ export interface Seen {
   readonly charge: WireCharge | null;
   /** Null: they were not asked for. */
   readonly refunds: readonly RefundReading[] | null;
-  /** Null: they were not asked for, or the key or the server does not offer them. */
+  /** Null: they were not asked for. Empty also where the key or the server does not offer them. */
   readonly disputes: readonly WireDispute[] | null;
 }
 
@@ -51,6 +51,7 @@ export function toPaymentReading(payment: WirePayment, seen: Seen): Understood<P
   const disputes = seen.disputes === null ? null : disputeReadings(seen.disputes, currency);
   if (disputes?.ok === false) return disputes;
   const lost = lostTo(disputes?.value ?? []);
+  const disputed = isDisputed(charge, seen.disputes);
   return {
     ok: true,
     value: {
@@ -65,8 +66,8 @@ export function toPaymentReading(payment: WirePayment, seen: Seen): Understood<P
       authorized,
       captured,
       refunds: seen.refunds,
-      disputed: isDisputed(charge, seen.disputes),
-      ...(disputes !== null && disputes.value.length > 0 && { disputes: disputes.value }),
+      disputed,
+      ...(disputes !== null && (disputed || disputes.value.length > 0) && { disputes: disputes.value }),
       ...(lost > 0 && { lost }),
       capture_before: state === 'authorized' ? captureBefore(charge) : null,
       next_action: state === 'awaiting_customer' ? nextAction(payment) : null,
@@ -172,7 +173,12 @@ function disputeState(status: string): DisputeState {
 
 function disputeReadings(disputes: readonly WireDispute[], currency: string): Understood<DisputeReading[]> {
   const readings: DisputeReading[] = [];
-  for (const { id, amount, status } of disputes) {
+  for (const { id, amount, currency: named, status } of disputes) {
+    const own = named?.toUpperCase() ?? currency;
+    if (own !== currency) {
+      const message = `${id} is in ${own}, its payment in ${currency}`;
+      return { ok: false, failure: notUnderstood('currency_mismatch', message) };
+    }
     const exact = inMinorUnits(id, currency, { amount });
     if (!exact.ok) return exact;
     readings.push({ reference: id, amount: exact.value.amount, state: disputeState(status) });

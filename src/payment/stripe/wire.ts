@@ -93,6 +93,7 @@ export const WireDispute = z.object({
   id: z.string(),
   object: z.literal('dispute'),
   amount: Amount,
+  currency: maybe(Currency),
   status: z.string(),
   is_charge_refundable: maybe(z.boolean()),
 });
