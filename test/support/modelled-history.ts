@@ -9,14 +9,23 @@ import {
   type Change,
 } from '../../src/operation/change.js';
 import { wantedCapture } from '../../src/operation/terms.js';
+import { brokenRefunds } from '../../src/operation/refund.js';
 import type { Operation, Policy, Wish } from '../../src/operation/operation.js';
 import { patchSpec } from '../../src/operation/patch.js';
 import { ModelledLoop, READS, type Chance, type Crash } from './modelled-loop.js';
-import { FAULTS, isBarred, isUndecided, METHODS, ModelledWorld } from './modelled-world.js';
+import {
+  FAULTS,
+  isBarred,
+  isUndecided,
+  METHODS,
+  ModelledWorld,
+  type ModelPayment,
+} from './modelled-world.js';
 import { aSpec, aWish, NOW, POLICY } from './operations.js';
 
 const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 
 // What can happen, one thing at a time
 
@@ -33,11 +42,23 @@ export type Outside =
       readonly kind:
         'approve' | 'refuse' | 'lapse' | 'cancel' | 'escalate' | 'win' | 'lose' | 'refunds_succeed';
     }
-  /** `amount`: of the dispute, at most what was captured. `win_barred`: won, and refunds stay barred; so after `lose_barred`. */
-  | { readonly kind: 'dispute' | 'inquire'; readonly amount: number }
+  /**
+   * `amount`: of the dispute, at most what was captured. `dispute_part`: what is not withdrawn can be refunded.
+   * `dispute_more`: beside others, of more than was captured. `win_barred`: won, and refunds stay barred; so after `lose_barred`.
+   */
+  | {
+      readonly kind: 'dispute' | 'inquire' | 'dispute_part' | 'dispute_more';
+      readonly amount: number;
+    }
+  | { readonly kind: 'appeal' | 'hide_disputes' | 'show_disputes' }
   | { readonly kind: 'win_barred' | 'lose_barred' }
-  /** A payment that was canceled is paid after all. `lose_stock`: the warehouse gives the reservation away. */
-  | { readonly kind: 'pay_late' | 'lose_stock' }
+  /**
+   * A payment that was canceled is paid after all, or (`hold_late`) authorized. `drop`: canceled in process. `lose_stock`: the
+   * warehouse gives the reservation away.
+   */
+  | { readonly kind: 'pay_late' | 'hold_late' | 'drop' | 'lose_stock' }
+  /** `refund_waits`: for the customer, after which it can be canceled. */
+  | { readonly kind: 'last_refund_fails' | 'refund_waits' | 'refund_canceled' }
   | { readonly kind: 'refund_fails' | 'refund_again' | 'ship' | 'sold_out' | 'restocked' }
   | { readonly kind: 'capture' | 'refund'; readonly amount: number };
 
@@ -46,7 +67,12 @@ export type Event =
   | { readonly type: 'take_over'; readonly worker: number }
   | { readonly type: 'ask'; readonly ask: Ask }
   | { readonly type: 'outside'; readonly doing: Outside }
-  | { readonly type: 'time'; readonly ms: number };
+  | { readonly type: 'time'; readonly ms: number }
+  /** An event of the provider; what a person commands (of refunds the first that failed); old journals go. */
+  | { readonly type: 'hook' }
+  | { readonly type: 'command'; readonly command: PersonsCommand }
+  | { readonly type: 'housekeeping' };
+export type PersonsCommand = 'retry' | 'retry_refund' | 'reauthorize' | 'give_up' | 'resume';
 
 const amount = fc.constantFrom(30, 50, 80, 100, 120);
 const chance: fc.Arbitrary<Chance> = fc.record({
@@ -137,6 +163,20 @@ export const outside: fc.Arbitrary<Outside> = fc.oneof(
   }),
   fc.record({
     kind: fc.constantFrom(
+      'hold_late' as const,
+      'drop' as const,
+      'last_refund_fails' as const,
+      'refund_waits' as const,
+      'refund_canceled' as const,
+      'appeal' as const,
+      'appeal' as const,
+      'hide_disputes' as const,
+      'show_disputes' as const,
+    ),
+  }),
+  fc.record({ kind: fc.constantFrom('dispute_part' as const, 'dispute_more' as const), amount }),
+  fc.record({
+    kind: fc.constantFrom(
       'capture' as const,
       'refund' as const,
       'dispute' as const,
@@ -163,9 +203,25 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       type: fc.constant('time' as const),
-      ms: fc.constantFrom(MINUTE, MINUTE, 40 * MINUTE, 22 * HOUR, 25 * HOUR),
+      ms: fc.constantFrom(MINUTE, MINUTE, 40 * MINUTE, 22 * HOUR, 25 * HOUR, 31 * DAY, 181 * DAY),
     }),
   },
+  { weight: 1, arbitrary: fc.constant({ type: 'hook' as const }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant('command' as const),
+      command: fc.constantFrom<PersonsCommand[]>(
+        'retry',
+        'retry_refund',
+        'retry_refund',
+        'reauthorize',
+        'give_up',
+        'resume',
+      ),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ type: 'housekeeping' as const }) },
 );
 
 export const start = fc.record({
@@ -243,6 +299,33 @@ export function play(loop: ModelledLoop, event: Event): void {
       return;
     case 'time':
       loop.world.pass(event.ms);
+      return;
+    case 'hook':
+      loop.wake();
+      return;
+    case 'command':
+      commandAs(loop, event.command);
+      return;
+    case 'housekeeping':
+      loop.forgetJournal();
+  }
+}
+
+/** False: it was refused. */
+function commandAs(loop: ModelledLoop, command: PersonsCommand): boolean {
+  switch (command) {
+    case 'retry':
+    case 'resume':
+      return loop.command({ command, parameters: {} }).kind === 'accepted';
+    case 'give_up':
+      return loop.command({ command, parameters: { verdict: 'known_deviation' } }).kind === 'accepted';
+    case 'reauthorize':
+      return loop.command({ command, parameters: { payment_method: 'pm_pays' } }).kind === 'accepted';
+    case 'retry_refund': {
+      const [broken] = brokenRefunds(loop.record);
+      if (broken === undefined) return false;
+      return loop.command({ command, parameters: { refund_id: broken.refund_id } }).kind === 'accepted';
+    }
   }
 }
 
@@ -288,7 +371,7 @@ const paused = (wish: Wish, holds: boolean): Change => ({
 
 export function doOutside(world: ModelledWorld, doing: Outside): void {
   world.outside += 1;
-  const payment = world.payments.at(-1);
+  const payment = world.payments.findLast(({ former }) => !former);
   if (doing.kind === 'ship') world.shipped ||= world.stock.state === 'committed';
   if (doing.kind === 'sold_out') world.available = 0;
   if (doing.kind === 'restocked') world.available = 10;
@@ -296,6 +379,10 @@ export function doOutside(world: ModelledWorld, doing: Outside): void {
   if (doing.kind === 'lose_stock' && held && !world.shipped) world.stock.state = 'released';
   if (doing.kind === 'ship' || doing.kind === 'sold_out' || doing.kind === 'restocked') return;
   if (doing.kind === 'lose_stock') return;
+  if (doing.kind === 'hide_disputes' || doing.kind === 'show_disputes') {
+    world.hides_disputes = doing.kind === 'hide_disputes';
+    return;
+  }
   if (payment === undefined) return;
   const waits = payment.state === 'processing' || payment.state === 'awaiting_customer';
   switch (doing.kind) {
@@ -324,13 +411,26 @@ export function doOutside(world: ModelledWorld, doing: Outside): void {
         world.refund(payment, Math.min(doing.amount, world.held()), null, null);
       }
       return;
+    case 'drop':
+      if (payment.state !== 'processing') return;
+      payment.state = 'canceled';
+      payment.canceled_because = 'abandoned';
+      return;
+    case 'dispute_more':
+      if (payment.state === 'captured') world.dispute(payment, payment.captured + doing.amount, 'open');
+      return;
+    case 'appeal':
+      world.appeal(payment);
+      return;
     case 'dispute':
+    case 'dispute_part':
     case 'inquire':
       if (payment.state === 'captured' && !isUndecided(payment)) {
         const lost = payment.disputes.filter(({ state }) => state === 'lost');
         const left = payment.captured - lost.reduce((sum, dispute) => sum + dispute.amount, 0);
         const most = Math.min(doing.amount, left);
-        if (most > 0) world.dispute(payment, most, doing.kind === 'dispute' ? 'open' : 'inquiry');
+        const state = doing.kind === 'inquire' ? 'inquiry' : 'open';
+        if (most > 0) world.dispute(payment, most, state, doing.kind !== 'dispute_part');
       }
       return;
     case 'escalate':
@@ -351,6 +451,26 @@ export function doOutside(world: ModelledWorld, doing: Outside): void {
         world.approve(payment);
         world.bounced += payment.captured;
       }
+      return;
+    case 'hold_late':
+      if (payment.state === 'canceled' && payment.was_confirmed) {
+        payment.canceled_because = null;
+        payment.capture = 'manual';
+        payment.revived = true;
+        world.approve(payment);
+      }
+      return;
+    case 'last_refund_fails': {
+      const refund = payment.refunds.findLast(({ state }) => state !== 'failed' && state !== 'canceled');
+      if (refund !== undefined) world.bounce(refund);
+      return;
+    }
+    case 'refund_waits':
+      for (const refund of payment.refunds) if (refund.state === 'pending') refund.state = 'requires_action';
+      return;
+    case 'refund_canceled':
+      for (const refund of payment.refunds)
+        if (refund.state === 'requires_action') world.bounce(refund, 'canceled');
       return;
     case 'refunds_succeed':
       for (const refund of payment.refunds) if (refund.state === 'pending') refund.state = 'succeeded';
@@ -377,6 +497,7 @@ function heal(loop: ModelledLoop): void {
   loop.dies(1);
   world.pass(HOUR);
   askFor(loop, { kind: 'resume' });
+  commandAs(loop, 'resume');
   for (const payment of world.payments) world.decide(payment, 'won', false);
   loop.wake();
 }
@@ -384,7 +505,8 @@ function heal(loop: ModelledLoop): void {
 export function theBankFinishes(world: ModelledWorld): void {
   for (const payment of world.payments) {
     if (payment.state === 'processing') world.approve(payment);
-    for (const refund of payment.refunds) if (refund.state === 'pending') refund.state = 'succeeded';
+    for (const refund of payment.refunds)
+      if (refund.state === 'pending' || refund.state === 'requires_action') refund.state = 'succeeded';
   }
 }
 
@@ -414,6 +536,17 @@ const isGivenTwice = (payment: ReturnType<ModelledWorld['payment']>): boolean =>
   return new Set(ids).size < ids.length;
 };
 
+/** Refunds and chargebacks gave the customer more than was taken. */
+const isPaidTwice = (payment: ModelPayment): boolean => {
+  const back = payment.refunds
+    .filter(({ state }) => state !== 'failed' && state !== 'canceled')
+    .reduce((sum, { amount }) => sum + amount, 0);
+  const taken = payment.disputes
+    .filter(({ state }) => state === 'lost' || state === 'open')
+    .reduce((sum, { amount }) => sum + amount, 0);
+  return back > 0 && back + taken > payment.captured;
+};
+
 /** What is said at rest must be what is. */
 export function disagreements({ world, record }: Pick<ModelledLoop, 'world' | 'record'>): string[] {
   const { status, facts, wish } = record;
@@ -434,6 +567,11 @@ export function disagreements({ world, record }: Pick<ModelledLoop, 'world' | 'r
     expectThat(attention.reason !== 'RefundBrake', 'a refund waits although there is room');
     if (attention.reason === 'RefundedTwice')
       expectThat(isGivenTwice(ours), 'said to have given back twice, and it was not so');
+    if (attention.reason === 'DisputedAfterRefund' && !world.hides_disputes)
+      expectThat(
+        ours !== undefined && isPaidTwice(ours),
+        'said to be charged back as well, and it was not so',
+      );
     return found;
   }
   expectThat(facts.unresolved === null, 'something is in doubt at rest');
@@ -474,11 +612,19 @@ export function disagreements({ world, record }: Pick<ModelledLoop, 'world' | 'r
   return found;
 }
 
+const needsAnotherRefund = ({ record }: ModelledLoop): boolean =>
+  record.status.attention?.reason === 'RefundFailed';
+
 export function verdict({ start, events }: Case): string[] {
   const loop = begin(start);
   for (const one of events) play(loop, one);
   heal(loop);
-  const restless = rest(loop);
+  let restless = rest(loop);
+  // A refund that failed is made once more by a person, as often as it takes.
+  for (let times = 0; restless === null && needsAnotherRefund(loop) && times < 5; times += 1) {
+    if (!commandAs(loop, 'retry_refund')) break;
+    restless = rest(loop);
+  }
   const { world } = loop;
   const quiet = world.requests;
   // What only waits for a person may still be given up at its deadline.

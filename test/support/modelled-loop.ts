@@ -4,7 +4,7 @@
  * fence for facts, the version for an intent, the generation for a status.
  */
 import { paymentFailure } from '../../src/operation/absorb.js';
-import { withTask } from '../../src/operation/absorb-journal.js';
+import { openPayment, withTask } from '../../src/operation/absorb-journal.js';
 import {
   chooseKey,
   effectKey,
@@ -14,6 +14,9 @@ import {
   type StepName,
 } from '../../src/operation/attempt.js';
 import type { Asking, Change } from '../../src/operation/change.js';
+import { carryOut, type Commanded } from '../../src/operation/command.js';
+import type { Command } from '../../src/operation/command-rule.js';
+import { decisionsOf, firstOrdinal } from '../../src/operation/decisions.js';
 import type { Failure } from '../../src/operation/failure.js';
 import { INITIAL_STATUS, nextStatus } from '../../src/operation/next-status.js';
 import { nextStep } from '../../src/operation/next-step.js';
@@ -31,7 +34,7 @@ import {
 } from '../../src/reconciler/pass.js';
 import { refundsMatter } from '../../src/reconciler/observe.js';
 import type { JournalAttempt, OperationRecord } from '../../src/store/record.js';
-import { heldOn, isBarred, type Fault, type ModelledWorld } from './modelled-world.js';
+import { heldOn, isBarred, withdrawnOf, type Fault, type ModelledWorld } from './modelled-world.js';
 
 export const READS = ['both', 'no_payment', 'no_stock', 'none'] as const;
 export type Reads = (typeof READS)[number];
@@ -50,6 +53,7 @@ const OUT_OF_SIGHT: Failure = { class: 'unknown', code: 'timeout', message: 'No 
 const STEPS_PER_PASS = 12;
 const LEASE_MS = 30_000;
 const HOUR_MS = 3_600_000;
+const FORGOTTEN_MS = 30 * 24 * HOUR_MS;
 
 const found = <T>(value: T | null): Reading<T> =>
   value === null ? { kind: 'absent' } : { kind: 'present', value };
@@ -165,6 +169,48 @@ export class ModelledLoop {
     return change;
   }
 
+  /** What a person commands, decided on the record as it is read at this moment. */
+  command(command: Command): Commanded {
+    const now = this.#now();
+    const begun = beginPass({ row: '', fencing_token: 0, record: this.record, attempts: this.attempts });
+    const observation = this.#observation(begun, true, 'both');
+    const { operation, attempts } = withObservation(begun, observation, now);
+    const asking = { by: 'lead', reason: 'seen', now, policy: this.policy, seen: ALL_SEEN };
+    const made = carryOut({ operation, attempts }, command, asking);
+    if (made.kind === 'refused') return made;
+    if (made.another_payment && openPayment(this.record.wish, this.attempts) !== undefined)
+      return { kind: 'refused', why: 'It is not known yet what became of a call.' };
+    if (made.operation.wish === operation.wish) {
+      this.wake();
+      return made;
+    }
+    const { wish, generation } = made.operation;
+    const known = withTask(this.record, this.record.task, now);
+    const { provider_reference, facts } = made.another_payment ? made.operation : known;
+    const status = nextStatus({ ...known, wish, generation, provider_reference, facts }, now, this.policy);
+    const resource_version = this.record.resource_version + 1;
+    this.record = { ...this.record, wish, generation, status, resource_version };
+    if (made.another_payment) {
+      this.record = { ...this.record, provider_reference, facts };
+      this.#holder = null;
+      this.#token += 1;
+      for (const payment of this.world.payments) payment.former = true;
+    }
+    if (command.command === 'retry_refund') {
+      const { refund_id } = command.parameters;
+      this.world.resends.set(refund_id, (this.world.resends.get(refund_id) ?? 0) + 1);
+    }
+    this.wake();
+    return made;
+  }
+
+  /** What housekeeping deletes of a settled order, long after its keys are over. */
+  forgetJournal(): void {
+    const settled = this.record.status.settled_at;
+    if (settled === null || this.#working.size > 0) return;
+    if (this.world.now - Date.parse(settled) > FORGOTTEN_MS) this.attempts = [];
+  }
+
   wake(): void {
     this.#wake += 1;
     this.look_in_ms = 0;
@@ -257,8 +303,10 @@ export class ModelledLoop {
     // stood still between its last look and the call, while another one took over.
     const again = this.attempts.filter((attempt) => attempt.effect_key === effect_key).length > 1;
     const isOvertaken = this.attempts.at(-1)?.effect_key !== effect_key;
-    if (!again && !isOvertaken && step.amount > heldOn(payment))
-      this.violations.push('more was asked back than was held');
+    if (again || isOvertaken) return;
+    if (step.amount > heldOn(payment)) this.violations.push('more was asked back than was held');
+    else if (step.amount > heldOn(payment) - withdrawnOf(payment))
+      this.violations.push('what a chargeback has withdrawn was asked back');
   }
 
   /** A whole pass by a worker of its own. */
@@ -271,11 +319,10 @@ export class ModelledLoop {
     }
   }
 
-  #look(work: Work, refunds: boolean, reads: Reads): Work {
-    const { operation } = work.pass;
+  #observation({ operation, attempts }: Pass, refunds: boolean, reads: Reads): Observation {
     const reference = operation.provider_reference ?? operation.wish.spec.payment.reference;
     const unseen = { kind: 'unknown', failure: OUT_OF_SIGHT } as const;
-    const lost = lostCreates(work.pass.attempts, this.#now()).map(({ started_at }) => Date.parse(started_at));
+    const lost = lostCreates(attempts, this.#now()).map(({ started_at }) => Date.parse(started_at));
     const payment =
       reference !== null
         ? this.world.read(reference, refunds)
@@ -286,11 +333,16 @@ export class ModelledLoop {
     const stock = requested ? this.world.readStock() : null;
     const asked = reference !== null || lost.length > 0;
     const blind = (side: 'no_payment' | 'no_stock'): boolean => reads === side || reads === 'none';
-    const observation: Observation = {
+    return {
       payment: asked && blind('no_payment') ? unseen : found(payment),
       inventory: requested && blind('no_stock') ? unseen : found(stock),
       at: this.#at(),
     };
+  }
+
+  #look(work: Work, refunds: boolean, reads: Reads): Work {
+    const { operation } = work.pass;
+    const observation = this.#observation(work.pass, refunds, reads);
     return {
       ...work,
       pass: withObservation(work.pass, observation, this.#now()),
@@ -321,7 +373,9 @@ export class ModelledLoop {
       this.#release(worker, work, decision.kind === 'step' ? null : decision);
       return;
     }
-    const key = chooseKey(work.pass.attempts, decision.step.name, decision.step.target, this.#now());
+    const { name, target } = decision.step;
+    const first = firstOrdinal(operation.wish, decision.step);
+    const key = chooseKey(work.pass.attempts, name, target, this.#now(), first);
     if (key.kind === 'wait') {
       this.#release(worker, work, decision);
       if (this.look_in_ms !== 0) this.look_in_ms = key.ms;
@@ -446,7 +500,10 @@ export class ModelledLoop {
       return settled === undefined ? attempt : { ...attempt, resolution: settled.resolution };
     });
     const { facts, status, provider_reference } = pass.operation;
-    const fresh = this.record.generation === pass.operation.generation;
+    // Whoever woke the record by a write of their own, such as a command, derived the newer status.
+    const untouched =
+      this.record.resource_version === pass.resource_version || this.#wake === this.#claimedWake;
+    const fresh = this.record.generation === pass.operation.generation && untouched;
     const written = {
       ...this.record,
       facts,
@@ -477,7 +534,9 @@ export class ModelledLoop {
       const left = wanted.get(refund_id) ?? (wish.cancellation === null ? 0 : amount);
       wanted.set(refund_id, left - amount);
       if (left >= amount) continue;
-      const quiet = ['fulfilled', 'cancelled'].includes(status.phase) && status.attention === null;
+      const isGivenUp = decisionsOf(wish).given_up !== null;
+      const quiet =
+        ['fulfilled', 'cancelled'].includes(status.phase) && status.attention === null && !isGivenUp;
       if (quiet) this.violations.push(`said ${status.phase}, and ${refund_id} was given back twice`);
       if (intent === 'create_refund') this.violations.push('more was given back after a refund too many');
     }

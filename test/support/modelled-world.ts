@@ -52,6 +52,10 @@ export interface ModelPayment extends Mutable<
   had_money: boolean;
   /** The bank was asked once: only such a payment can be paid after it was canceled. */
   was_confirmed: boolean;
+  /** It lives again after it was canceled, which nobody could know before reading it. */
+  revived: boolean;
+  /** A person asked for another in its place; what becomes of it from then on is for the two-sided sweep. */
+  former: boolean;
   created: number;
 }
 
@@ -80,6 +84,10 @@ export class ModelledWorld {
   bounced = 0;
   /** Doings of others; a status is judged by the world only while this stands still. */
   outside = 0;
+  /** The key may not list disputes: a charge only says that it was disputed once. */
+  hides_disputes = false;
+  /** How often a person asked for a refund to be made once more, by its id. */
+  readonly resends = new Map<string, number>();
   readonly violations: string[] = [];
   readonly #answers = new Map<string, { bytes: string; answer: Outcome; at: number }>();
   readonly #late: { due: number; arrive: () => void }[] = [];
@@ -98,8 +106,9 @@ export class ModelledWorld {
       });
     }
     Object.assign(world.stock, this.stock);
-    const { available, shipped, releases, requests, bounced, outside } = this;
-    Object.assign(world, { available, shipped, releases, requests, bounced, outside });
+    const { available, shipped, releases, requests, bounced, outside, hides_disputes } = this;
+    Object.assign(world, { available, shipped, releases, requests, bounced, outside, hides_disputes });
+    for (const [refundId, times] of this.resends) world.resends.set(refundId, times);
     world.violations.push(...this.violations);
     for (const [key, answer] of this.#answers) world.#answers.set(key, answer);
     return world;
@@ -113,7 +122,7 @@ export class ModelledWorld {
 
   read(reference: string, refunds: boolean): PaymentReading | null {
     const payment = this.payment(reference);
-    return payment === undefined ? null : reading(payment, refunds || payment.refunds.length > 0);
+    return payment === undefined ? null : this.#reading(payment, refunds || payment.refunds.length > 0);
   }
 
   /** A payment that carries our name and was made about then. */
@@ -122,7 +131,14 @@ export class ModelledWorld {
     const found = this.payments.find(
       ({ operation_id, created }) => operation_id === operationId && created >= from && created <= to,
     );
-    return found === undefined ? null : reading(found, refunds || found.refunds.length > 0);
+    return found === undefined ? null : this.#reading(found, refunds || found.refunds.length > 0);
+  }
+
+  #reading(payment: ModelPayment, refunds: boolean): PaymentReading {
+    const seen = reading(payment, refunds);
+    if (!this.hides_disputes || payment.disputes.length === 0) return seen;
+    const { lost: _lost, ...rest } = seen;
+    return { ...rest, disputed: true, disputes: [] };
   }
 
   readStock(): ReservationReading | null {
@@ -299,7 +315,8 @@ export class ModelledWorld {
         if (state !== 'captured' || step.amount > heldOn(payment)) {
           return no('rejected', 'rejected', 'amount_too_large', { key_spent: true });
         }
-        if (payment.refunds.some((one) => one.refund_id === step.refund_id)) {
+        const before = payment.refunds.filter((one) => one.refund_id === step.refund_id);
+        if (before.some(given) || before.length > (this.resends.get(step.refund_id) ?? 0)) {
           this.violations.push(`refund ${step.refund_id} was made twice`);
         }
         const refund = this.refund(payment, step.amount, step.refund_id, step.operation_id);
@@ -346,7 +363,8 @@ export class ModelledWorld {
         if (this.shipped) return conflict('goods_gone');
         if (stock.state === 'reserved' || stock.state === 'committed') {
           this.releases += 1;
-          if (this.alive().length > 0) this.violations.push('stock was released while money could arrive');
+          if (this.alive().some(({ revived }) => !revived))
+            this.violations.push('stock was released while money could arrive');
           if (this.held() > this.bounced) this.violations.push('stock was released while money was kept');
         }
         stock.state = 'released';
@@ -373,6 +391,8 @@ export class ModelledWorld {
       livemode: false,
       had_money: false,
       was_confirmed: false,
+      revived: false,
+      former: false,
       created: this.now,
     };
     this.payments.push(payment);
@@ -383,7 +403,8 @@ export class ModelledWorld {
     payment.state = 'authorized';
     payment.authorized = payment.amount;
     payment.had_money = true;
-    if (this.payments.filter(({ had_money }) => had_money).length > 1) {
+    // One that was let go again may be followed by another, which a person asks for.
+    if (this.payments.filter((one) => one.had_money && one.state !== 'canceled').length > 1) {
       this.violations.push('two payments took money for one order');
     }
     if (payment.capture === 'automatic') this.take(payment, payment.amount);
@@ -407,21 +428,34 @@ export class ModelledWorld {
     payment.canceled_because = 'expired';
   }
 
-  /** A chargeback withdraws at once and stops the refunds that are on their way; an inquiry does neither. */
-  dispute(payment: ModelPayment, amount: number, state: 'inquiry' | 'open'): void {
+  /**
+   * A chargeback withdraws at once and stops the refunds that are on their way; an inquiry does neither. `bars`: the
+   * provider lets nothing be refunded meanwhile, else what is not withdrawn.
+   */
+  dispute(payment: ModelPayment, amount: number, state: 'inquiry' | 'open', bars = true): void {
     const reference = `du_${payment.disputes.length + 1}`;
     payment.disputes.push({ reference, amount, state: 'inquiry', bars: false });
-    if (state === 'open') this.escalate(payment);
+    if (state === 'open') this.escalate(payment, bars);
   }
 
-  escalate(payment: ModelPayment): void {
+  escalate(payment: ModelPayment, bars = true): void {
     const dispute = payment.disputes.find(({ state }) => state === 'inquiry');
     if (dispute === undefined) return;
     dispute.state = 'open';
-    dispute.bars = true;
+    dispute.bars = bars;
     for (const refund of payment.refunds) {
       if (refund.state === 'pending') this.bounce(refund);
     }
+  }
+
+  /** What was decided is decided otherwise: the bank gives back what it took, or takes what it had left. */
+  appeal(payment: ModelPayment): void {
+    const dispute = payment.disputes.findLast(({ state }) => state === 'won' || state === 'lost');
+    if (dispute === undefined) return;
+    const before = heldOn(payment);
+    dispute.state = dispute.state === 'won' ? 'open' : 'won';
+    dispute.bars = dispute.state === 'open';
+    this.bounced += Math.max(0, heldOn(payment) - before);
   }
 
   /** `bars`: the provider lets nothing be refunded afterwards either. */
@@ -434,8 +468,8 @@ export class ModelledWorld {
     }
   }
 
-  bounce(refund: ModelRefund): void {
-    refund.state = 'failed';
+  bounce(refund: ModelRefund, state: 'failed' | 'canceled' = 'failed'): void {
+    refund.state = state;
     this.bounced += refund.amount;
   }
 
@@ -461,6 +495,8 @@ export class ModelledWorld {
 
 const amountOf = (payment: ModelPayment, state: DisputeState): number =>
   payment.disputes.filter((one) => one.state === state).reduce((sum, { amount }) => sum + amount, 0);
+/** Of what is held, what a chargeback has withdrawn until it is decided. */
+export const withdrawnOf = (payment: ModelPayment): number => amountOf(payment, 'open');
 export const isBarred = ({ disputes }: ModelPayment): boolean => disputes.some(({ bars }) => bars);
 export const isUndecided = ({ disputes }: ModelPayment): boolean =>
   disputes.some(({ state }) => state === 'open' || state === 'inquiry');
@@ -474,7 +510,15 @@ export const heldOn = (payment: ModelPayment): number =>
   );
 
 function reading(payment: ModelPayment, refunds: boolean): PaymentReading {
-  const { had_money: _had, was_confirmed: _was, created: _created, disputes, ...seen } = payment;
+  const {
+    had_money: _had,
+    was_confirmed: _was,
+    revived: _again,
+    former: _former,
+    created: _at,
+    disputes,
+    ...seen
+  } = payment;
   const lost = amountOf(payment, 'lost');
   return {
     ...seen,

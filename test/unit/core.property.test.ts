@@ -146,6 +146,41 @@ const histories: { name: string; reason: string; given: Case }[] = [
     },
   },
   {
+    name: 'charged back by more than was captured',
+    reason: 'nothing was refunded, so nothing went to the customer twice',
+    given: {
+      start: { ...usual, lines: 0 },
+      events: [work(6), meanwhile({ kind: 'dispute_more', amount: 30 }), meanwhile({ kind: 'lose' })],
+    },
+  },
+  {
+    name: 'a dispute of which nothing is shown',
+    reason: 'nobody can learn how it ends, so a person is told and it is not waited for in silence',
+    given: {
+      start: { ...usual, lines: 0 },
+      events: [
+        work(6),
+        asks({ kind: 'cancel' }),
+        meanwhile({ kind: 'dispute_part', amount: 30 }),
+        meanwhile({ kind: 'hide_disputes' }),
+      ],
+    },
+  },
+  {
+    name: 'another amount was asked for when the payment of the front end was read, and the former one again, then cancelled',
+    reason:
+      'what was read was not taken for this order\u2019s, so how much it holds is not known before it is read again',
+    given: {
+      start: { ...usual, lines: 0, adopts: 'captured' },
+      events: [
+        asks({ kind: 'amount', value: 30 }),
+        work(2),
+        asks({ kind: 'amount', value: 100 }),
+        asks({ kind: 'cancel' }),
+      ],
+    },
+  },
+  {
     name: 'a failed refund made good in the dashboard',
     reason: 'no money is kept any more, whoever gave it back',
     given: {
