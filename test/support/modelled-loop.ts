@@ -525,13 +525,14 @@ export class ModelledLoop {
 
   /** Nobody is left in quiet when more was given back than was wanted, and no more is given back. */
   #judgeRefunds(intent: StepName | null): void {
-    const { wish, status, provider_reference } = this.record;
+    const { wish, facts, status, provider_reference } = this.record;
     const payment = provider_reference === null ? undefined : this.world.payment(provider_reference);
     const wanted = new Map(wish.spec.refunds.map(({ refund_id, amount }) => [refund_id, amount]));
     for (const { refund_id, amount, state } of payment?.refunds ?? []) {
       if (refund_id === null || state === 'failed' || state === 'canceled') continue;
-      // Of the cancellation: once, in an amount of its own.
-      const left = wanted.get(refund_id) ?? (wish.cancellation === null ? 0 : amount);
+      // Of the cancellation, and of a rejection whose money came late: once, in an amount of its own.
+      const clears = wish.cancellation !== null || facts.late !== undefined;
+      const left = wanted.get(refund_id) ?? (clears ? amount : 0);
       wanted.set(refund_id, left - amount);
       if (left >= amount) continue;
       const isGivenUp = decisionsOf(wish).given_up !== null;
