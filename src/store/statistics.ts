@@ -5,6 +5,8 @@ import type { Database } from './database.js';
 
 /** Phases that should move by themselves; a record that stands in one for so long deserves a look. */
 const STALE_AFTER_SECONDS = 600;
+/** Debits and refunds take banks up to two weeks. */
+const BANK_STALE_AFTER_SECONDS = 14 * 24 * 60 * 60;
 /** Two failures happen; three in a row of one operation are a pattern. */
 const REPEATED_FAILURES = 3;
 
@@ -15,7 +17,10 @@ const REPEATED_FAILURES = 3;
 export const COUNT = `
 WITH open AS MATERIALIZED (
   SELECT phase,
-    attention_reason IS NULL AND updated_at < now() - make_interval(secs => $1) AND NOT (facts ? 'account_paused')
+    attention_reason IS NULL AND NOT (facts ? 'account_paused')
+      -- An order that waits for its bank stands still rightly: some of them at any time would hide those that are stuck.
+      AND updated_at < now() - make_interval(secs => CASE WHEN condition IN ('PaymentProcessing', 'RefundPending')
+        THEN ${BANK_STALE_AFTER_SECONDS} ELSE $1 END) AND condition <> 'DisputeOpen'
       AND phase IN ('accepted', 'payment_pending', 'payment_unknown', 'fulfilling', 'cancelling') AS is_stale,
     broken >= $2 OR CASE WHEN jsonb_typeof(facts->'budget'->'used') = 'number'
       THEN (facts->'budget'->'used')::numeric >= $2 ELSE false END AS fails_repeatedly

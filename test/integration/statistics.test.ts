@@ -55,3 +55,26 @@ test('an order is counted once in each phase: settled, settled no longer, settle
   expect(await lines()).toBe(2);
   expect(await counted()).toEqual({ fulfilled: 2, cancelled: 1, cancelling: 1 });
 });
+
+test('an order that waits for its bank is not said to stand still before two weeks, any other after ten minutes', async () => {
+  await shop.order('debit', { payment: { payment_method: 'pm_sepaDebit' } });
+  await shop.order('disputed');
+  await shop.order('refunded', { payment: { payment_method: 'pm_card_pendingRefund' } });
+  for (const id of ['debit', 'disputed', 'refunded']) await shop.settle(id);
+  await shop.control.dashboard('open_dispute', { operation_id: 'disputed' });
+  await shop.cancel('disputed');
+  await shop.cancel('refunded');
+  for (const id of ['disputed', 'refunded']) expect((await shop.settle(id)).status.phase).toBe('cancelling');
+  await shop.order('stuck');
+  const stale = async (age: string): Promise<Record<string, number>> => {
+    await query(
+      `UPDATE order_operations SET updated_at = now() - $1::interval WHERE operation_id = ANY ($2)`,
+      [age, ['debit', 'disputed', 'refunded', 'stuck']],
+    );
+    const { stale_progress } = await collectStatistics(shop.world.db.database, ['default']);
+    return Object.fromEntries(stale_progress);
+  };
+  expect(await stale('9 minutes')).toEqual({});
+  expect(await stale('13 days')).toEqual({ accepted: 1 });
+  expect(await stale('15 days')).toEqual({ accepted: 1, payment_pending: 1, cancelling: 1 });
+});
