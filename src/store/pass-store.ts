@@ -138,9 +138,7 @@ export class PassStore {
       'hurried',
     );
     const rows = accounts.flatMap(({ claims, paused }) => claims.map((row) => ({ row, paused })));
-    // Of a record that was never held before there is none.
-    const tried = rows.filter(({ row }) => row.fencing_token > 1);
-    const journals = await this.#journals(tried.map(({ row }) => row.id.toString()));
+    const journals = await this.#journals(rows.map(({ row }) => row.id.toString()));
     return {
       drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
       held: accounts.some(({ held }) => held),
