@@ -95,10 +95,10 @@ export class FindingDesk implements FindingCommands {
           return this.#delegated(command, (operationId, id) =>
             this.#deps.operations.confirm(operationId, id, reason, person),
           );
-        if (!command.approval_needed) return this.#carryOut(command, look, made, reason, person.name);
+        if (!command.approval_needed) return this.#carryOut(command, look, made, reason, person);
         const event: EventDraft = {
           type: 'finding_command_requested',
-          actor: { kind: 'key', name: person.name },
+          actor: person,
           message: `${command.command} of ${command.provider_reference} waits for a second person: ${reason}`,
           data: { ...described(command), reason, evidence: command.evidence, effects: command.effects },
         };
@@ -123,7 +123,7 @@ export class FindingDesk implements FindingCommands {
       if (command.expired) return { kind: 'expired' };
       return this.#rechecked(command, (look, made) =>
         command.operation_command === null
-          ? this.#carryOut(command, look, made, command.reason ?? '', person.name, approval)
+          ? this.#carryOut(command, look, made, command.reason ?? '', person, approval)
           : this.#delegated(command, (operationId, id) =>
               this.#deps.operations.approve(operationId, id, approval, person),
             ),
@@ -179,7 +179,7 @@ export class FindingDesk implements FindingCommands {
     look: FindingLook,
     made: Made,
     reason: string,
-    by: string,
+    person: Person,
     approval: string | null = null,
   ): Promise<boolean> {
     const { finding_id, preview_id, requested_by } = command;
@@ -190,7 +190,7 @@ export class FindingDesk implements FindingCommands {
         resource_version: look.finding.resource_version,
         preview_id,
         from: command.state === 'awaiting_approval' ? 'awaiting_approval' : 'previewed',
-        by,
+        by: person.name,
         reason,
         dismissal:
           command.command === 'dismiss'
@@ -199,7 +199,7 @@ export class FindingDesk implements FindingCommands {
       },
       {
         type: `finding_${command.command}`,
-        actor: { kind: 'key', name: by },
+        actor: person,
         message: `${command.command} of ${command.provider_reference}${made.gives_back === null ? '' : ` (${inWords(made.gives_back)})`}: ${reason}`,
         data: {
           ...described(command),
@@ -235,7 +235,7 @@ export class FindingDesk implements FindingCommands {
     if (operation_command !== null && state === 'accepted') {
       // The same command of the operation once more tells what became of it.
       const { reason, requested_by } = command;
-      const by: Person = { name: requested_by ?? '', lead: false };
+      const by: Person = { kind: 'key', name: requested_by ?? '', lead: false };
       await this.#delegated(command, (operationId, id) =>
         this.#deps.operations.confirm(operationId, id, reason ?? '', by),
       );

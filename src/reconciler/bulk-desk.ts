@@ -73,7 +73,7 @@ export class BulkDesk implements BulkCommands {
       if (bulk.expired) return { kind: 'expired' };
       if (bulk.rows.length === 0)
         return { kind: 'not_available', why: 'Nothing is left to do: every operation is excluded.' };
-      const request = { reason, by: person.name, lead: person.lead, stop_after_failures: stopAfterFailures };
+      const request = { reason, by: person, lead: person.lead, stop_after_failures: stopAfterFailures };
       return (await this.#store.request(bulkId, request, REQUEST_MS)) ? 'written' : 'again';
     });
   }
@@ -87,7 +87,7 @@ export class BulkDesk implements BulkCommands {
       if (bulk.requested_by === person.name) return { kind: 'needs_another_person' };
       if (bulk.state !== 'awaiting_approval') return { kind: 'bulk', bulk };
       if (bulk.expired) return { kind: 'expired' };
-      return (await this.#store.approve(bulkId, person.name, reason, REQUEST_MS)) ? 'written' : 'again';
+      return (await this.#store.approve(bulkId, person, reason, REQUEST_MS)) ? 'written' : 'again';
     });
   }
 

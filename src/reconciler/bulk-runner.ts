@@ -131,9 +131,12 @@ export class BulkRunner {
     let refusal: Refusal;
     try {
       const answer = await desk.runRow(row.operation_id, row.preview_id, {
-        requested_by: bulk.requested_by ?? '',
+        requested_by: { kind: bulk.requested_kind, name: bulk.requested_by ?? '' },
         reason: bulk.reason ?? '',
-        approval: bulk.approved_by === null ? null : { name: bulk.approved_by, words: bulk.approval },
+        approval:
+          bulk.approved_by === null
+            ? null
+            : { by: { kind: bulk.approved_kind, name: bulk.approved_by }, words: bulk.approval },
         lead: bulk.requested_by_lead === true || bulk.approved_by !== null,
       });
       if (answer.kind === 'expired') return false;

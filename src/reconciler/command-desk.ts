@@ -39,13 +39,13 @@ export interface DeskOptions {
 
 /** The second person, and what they said. */
 export interface Approval {
-  readonly name: string;
+  readonly by: Actor;
   readonly words: string | null;
 }
 
 /** What people decided about all rows of a bulk command. */
 export interface BulkDecision {
-  readonly requested_by: string;
+  readonly requested_by: Actor;
   readonly reason: string;
   readonly approval: Approval | null;
   /** One of them has the scope of a lead. */
@@ -141,11 +141,10 @@ export class CommandDesk implements Commands {
         };
       if (command.expired) return { kind: 'expired' };
       return this.#rechecked(command, person, person.name, reason, async (looked, made, asking) => {
-        if (!command.approval_needed) return this.#carryOut(command, looked, made, asking);
-        const actor: Actor = { kind: 'key', name: person.name };
+        if (!command.approval_needed) return this.#carryOut(command, looked, made, asking, person);
         const event: EventDraft = {
           type: 'command_requested',
-          actor,
+          actor: person,
           message: `${command.command} waits for a second person: ${reason}`,
           data: { ...described(command), reason, evidence: command.evidence, effects: command.effects },
         };
@@ -170,7 +169,7 @@ export class CommandDesk implements Commands {
       if (command.expired) return { kind: 'expired' };
       const { requested_by, reason } = command;
       return this.#rechecked(command, person, requested_by ?? '', reason ?? '', (looked, made, asking) =>
-        this.#carryOut(command, looked, made, asking, { name: person.name, words: approval }),
+        this.#carryOut(command, looked, made, asking, person, { by: person, words: approval }),
       );
     });
   }
@@ -178,12 +177,12 @@ export class CommandDesk implements Commands {
   /** A row of a bulk command that is being carried out; asked again, it tells what became of it. */
   async runRow(operationId: string, previewId: string, decided: BulkDecision): Promise<CommandAnswer> {
     const { requested_by, reason, approval } = decided;
-    const person = { name: requested_by, lead: decided.lead };
+    const person = { ...requested_by, lead: decided.lead };
     return this.#settle(operationId, previewId, person, async (command) => {
       if (command.state !== 'previewed') return this.#observed(command);
       if (command.expired) return { kind: 'expired' };
-      return this.#rechecked(command, person, requested_by, reason, (looked, made, asking) =>
-        this.#carryOut(command, looked, made, asking, approval),
+      return this.#rechecked(command, person, person.name, reason, (looked, made, asking) =>
+        this.#carryOut(command, looked, made, asking, approval?.by ?? person, approval),
       );
     });
   }
@@ -236,6 +235,7 @@ export class CommandDesk implements Commands {
     { recorded, seen }: Looked,
     made: Accepted,
     asking: Asking,
+    actor: Actor,
     approval: Approval | null = null,
   ): Promise<boolean> {
     const { wish, generation } = made.operation;
@@ -249,7 +249,7 @@ export class CommandDesk implements Commands {
         preview_id: command.preview_id,
         from: command.state === 'awaiting_approval' ? 'awaiting_approval' : 'previewed',
         requested_by: asking.by,
-        approved_by: approval?.name ?? null,
+        approved_by: approval?.by.name ?? null,
         reason: asking.reason,
         changes,
         adopts: made.adopts ?? null,
@@ -264,7 +264,7 @@ export class CommandDesk implements Commands {
         transitions: transitions(recorded.status, status),
         event: {
           type: `command_${command.command}`,
-          actor: { kind: 'key', name: approval?.name ?? asking.by },
+          actor,
           message: `${command.command}: ${asking.reason}`,
           data: {
             ...described(command),

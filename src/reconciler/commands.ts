@@ -2,10 +2,10 @@
 import type { Command, CommandName } from '../operation/command-rule.js';
 import type { Difference } from '../operation/evidence.js';
 import type { CommandRecord } from '../store/command-store.js';
+import type { Actor } from '../store/record.js';
 
 /** The key or person that asks; `lead`: it has the scope of a lead. */
-export interface Person {
-  readonly name: string;
+export interface Person extends Actor {
   readonly lead: boolean;
 }
 

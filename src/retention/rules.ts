@@ -252,7 +252,14 @@ export const KEPT_DATA: readonly KeptData[] = [
   },
   {
     table: 'bulk_commands',
-    columns: ['previewed_by', 'requested_by', 'requested_by_lead', 'approved_by'],
+    columns: [
+      'previewed_by',
+      'requested_by',
+      'requested_kind',
+      'requested_by_lead',
+      'approved_by',
+      'approved_kind',
+    ],
     why: STAFF,
   },
   {

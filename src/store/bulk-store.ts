@@ -4,6 +4,7 @@ import type { CommandOutcome, Difference, Evidence } from '../operation/evidence
 import type { CommandState, NewPreview } from './command-store.js';
 import type { Database } from './database.js';
 import { storable } from './entry.js';
+import type { Actor } from './record.js';
 
 export type BulkState = 'previewed' | 'awaiting_approval' | 'running' | 'ended';
 
@@ -50,9 +51,11 @@ export interface BulkRecord {
   readonly reason: string | null;
   readonly stop_after_failures: number | null;
   readonly requested_by: string | null;
+  readonly requested_kind: Actor['kind'];
   readonly requested_by_lead: boolean | null;
   readonly requested_at: string | null;
   readonly approved_by: string | null;
+  readonly approved_kind: Actor['kind'];
   readonly approved_at: string | null;
   readonly approval: string | null;
   /** Why it ended before all its rows were begun. */
@@ -95,8 +98,8 @@ WITH gone AS (
 SELECT bulk_id FROM bulk`;
 
 const COLUMNS = `b.bulk_id, b.command, b.parameters, b.state, b.excluded, b.approval_needed, b.previewed_by, b.expires_at,
-  b.expires_at <= now() AS expired, b.reason, b.stop_after_failures, b.requested_by, b.requested_by_lead, b.requested_at,
-  b.approved_by, b.approved_at, b.approval, b.stopped, b.ended_at`;
+  b.expires_at <= now() AS expired, b.reason, b.stop_after_failures, b.requested_by, b.requested_kind, b.requested_by_lead,
+  b.requested_at, b.approved_by, b.approved_kind, b.approved_at, b.approval, b.stopped, b.ended_at`;
 
 const FIND = `
 SELECT ${COLUMNS}, (
@@ -111,8 +114,8 @@ FROM bulk_commands b WHERE b.bulk_id = $1`;
 const REQUEST = `
 WITH bulk AS (
   UPDATE bulk_commands SET state = CASE WHEN approval_needed THEN 'awaiting_approval' ELSE 'running' END,
-    reason = $2, requested_by = $3, requested_by_lead = $4, requested_at = now(), stop_after_failures = $5,
-    expires_at = now() + make_interval(secs => $6::float8 / 1000)
+    reason = $2, requested_by = $3, requested_kind = $4, requested_by_lead = $5, requested_at = now(), stop_after_failures = $6,
+    expires_at = now() + make_interval(secs => $7::float8 / 1000)
   WHERE bulk_id = $1 AND state = 'previewed' AND expires_at > now()
   RETURNING *
 ), previews AS (
@@ -120,7 +123,7 @@ WITH bulk AS (
   RETURNING c.operation, c.preview_id, c.parameters, c.evidence, c.effects
 ), told AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
-  SELECT p.operation, now(), 'command_requested', 'key', $3, bulk.command || ' waits for a second person: ' || $2,
+  SELECT p.operation, now(), 'command_requested', $4, $3, bulk.command || ' waits for a second person: ' || $2,
     jsonb_build_object('preview_id', p.preview_id, 'command', bulk.command, 'parameters', p.parameters,
       'bulk_id', bulk.bulk_id, 'reason', $2::text, 'evidence', p.evidence, 'effects', p.effects)
   FROM previews p, bulk WHERE bulk.state = 'awaiting_approval'
@@ -129,8 +132,8 @@ SELECT 1 FROM bulk`;
 
 const APPROVE = `
 WITH bulk AS (
-  UPDATE bulk_commands SET state = 'running', approved_by = $2, approved_at = now(), approval = $3,
-    expires_at = now() + make_interval(secs => $4::float8 / 1000)
+  UPDATE bulk_commands SET state = 'running', approved_by = $2, approved_kind = $3, approved_at = now(), approval = $4,
+    expires_at = now() + make_interval(secs => $5::float8 / 1000)
   WHERE bulk_id = $1 AND state = 'awaiting_approval' AND expires_at > now() AND requested_by <> $2
   RETURNING bulk_id, expires_at
 ), previews AS (
@@ -194,7 +197,7 @@ const toBulk = (row: Row): BulkRecord => ({
 
 export interface BulkRequest {
   readonly reason: string;
-  readonly by: string;
+  readonly by: Actor;
   readonly lead: boolean;
   readonly stop_after_failures: number;
 }
@@ -229,13 +232,13 @@ export class BulkStore {
   /** False when it is no longer a preview, or expired. */
   async request(bulkId: string, request: BulkRequest, lastsMs: number): Promise<boolean> {
     const { reason, by, lead, stop_after_failures } = request;
-    const parameters = [bulkId, reason, by, lead, stop_after_failures, lastsMs];
+    const parameters = [bulkId, reason, by.name, by.kind, lead, stop_after_failures, lastsMs];
     return (await this.#database.query(REQUEST, parameters)).length > 0;
   }
 
   /** False when it does not wait for a second person, or not for this one. */
-  async approve(bulkId: string, by: string, approval: string | null, lastsMs: number): Promise<boolean> {
-    return (await this.#database.query(APPROVE, [bulkId, by, approval, lastsMs])).length > 0;
+  async approve(bulkId: string, by: Actor, approval: string | null, lastsMs: number): Promise<boolean> {
+    return (await this.#database.query(APPROVE, [bulkId, by.name, by.kind, approval, lastsMs])).length > 0;
   }
 
   async claim(runner: string, leaseMs: number): Promise<string | null> {

@@ -23,6 +23,7 @@ import { LeanRows1700000000013 } from '../../migrations/0013-lean-rows.js';
 import { FindingCommands1700000000014 } from '../../migrations/0014-finding-commands.js';
 import { BulkCommands1700000000015 } from '../../migrations/0015-bulk-commands.js';
 import { AccountSteps1700000000017 } from '../../migrations/0017-account-steps.js';
+import { Deciding1700000000018 } from '../../migrations/0018-deciding.js';
 import { Retention1700000000016 } from '../../migrations/0016-retention.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
@@ -146,8 +147,9 @@ export class Database {
         LeanRows1700000000013,
         FindingCommands1700000000014,
         BulkCommands1700000000015,
-        AccountSteps1700000000017,
         Retention1700000000016,
+        AccountSteps1700000000017,
+        Deciding1700000000018,
       ],
       migrationsTableName: 'schema_migrations',
       synchronize: false,

@@ -107,6 +107,31 @@ FROM order_operations o LEFT JOIN operation_triage t ON t.operation = o.id,
 WHERE o.attention_reason IS NOT NULL
 GROUP BY 1, 2, 3, 4, 5, 6`;
 
+/** A decision that waits for a second person; `id` of what it is about, times RFC 3339. */
+export interface AwaitedApproval {
+  readonly about: 'operation' | 'bulk' | 'finding';
+  readonly id: string;
+  readonly preview_id: string;
+  readonly command: string;
+  readonly reason: string;
+  readonly requested_by: string;
+  readonly requested_at: string;
+  readonly expires_at: string;
+}
+
+const APPROVALS_SHOWN = 100;
+
+/** A row of a bulk command waits with it; one about a finding that an order takes up waits as that order's. */
+const APPROVALS = `
+SELECT 'operation' AS about, o.operation_id AS id, c.preview_id::text, c.command, c.reason, c.requested_by, c.requested_at, c.expires_at
+FROM commands c JOIN order_operations o ON o.id = c.operation
+WHERE c.state = 'awaiting_approval' AND c.expires_at > now() AND c.bulk_id IS NULL
+UNION ALL SELECT 'bulk', bulk_id::text, bulk_id::text, command, reason, requested_by, requested_at, expires_at
+FROM bulk_commands WHERE state = 'awaiting_approval' AND expires_at > now()
+UNION ALL SELECT 'finding', finding_id::text, preview_id::text, command, reason, requested_by, requested_at, expires_at
+FROM finding_commands WHERE state = 'awaiting_approval' AND expires_at > now()
+ORDER BY expires_at LIMIT $1`;
+
 export class TriageStore {
   readonly #database: Database;
 
@@ -146,6 +171,18 @@ export class TriageStore {
       actor.name,
     ]);
     return rows.length > 0;
+  }
+
+  /** The most urgent first. */
+  async approvals(): Promise<AwaitedApproval[]> {
+    const rows = await this.#database.query<
+      Omit<AwaitedApproval, 'requested_at' | 'expires_at'> & { requested_at: Date; expires_at: Date }
+    >(APPROVALS, [APPROVALS_SHOWN]);
+    return rows.map((row) => ({
+      ...row,
+      requested_at: row.requested_at.toISOString(),
+      expires_at: row.expires_at.toISOString(),
+    }));
   }
 
   async count(): Promise<AttentionGroup[]> {

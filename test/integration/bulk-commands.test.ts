@@ -4,7 +4,7 @@ import { BulkOut, BulkPreviewOut } from '../../src/api/schemas/bulk.js';
 import { CommandDesk } from '../../src/reconciler/command-desk.js';
 import { CommandStore } from '../../src/store/command-store.js';
 import { pathOf, problem, refusal } from '../support/api.js';
-import { aDesk, previewed, type Desk } from '../support/desk.js';
+import { aDesk, approvalsOf, previewed, type Desk } from '../support/desk.js';
 import type { Answer } from '../support/http.js';
 import { until } from '../support/product.js';
 import { aShop, type Shop, type ShopOptions } from '../support/shop.js';
@@ -305,7 +305,8 @@ describe('a decision about many', () => {
     expect(new Set(sent.map(({ operation_id }) => operation_id))).toEqual(new Set(['stuck-1', 'stuck-2']));
     // What is not run stays so: the end is guarded where a row is carried out.
     const late = anotherDesk(shop);
-    const decided = { requested_by: 'desk', reason: 'late', approval: null, lead: false };
+    const requested_by = { kind: 'key', name: 'desk' } as const;
+    const decided = { requested_by, reason: 'late', approval: null, lead: false };
     const row = ended.rows[2];
     expect(await late.runRow('stuck-3', row?.preview_id ?? '', decided)).toEqual({ kind: 'busy' });
     expect(await eventsOf(shop, 'stuck-3', 'command_retry')).toEqual([]);
@@ -398,9 +399,13 @@ describe('more money than one person may move alone, counted over the whole list
     );
 
     expect(refusal(await guarded.approve(bulk_id, 'lead'))).toEqual([403, 'second_person_needed']);
+    expect(await approvalsOf(guarded)).toMatchObject([
+      { about: 'bulk', id: bulk_id, approve: `/v1/bulk-commands/${bulk_id}/approval`, requested_by: 'lead' },
+    ]);
     const approvals = await Promise.all([guarded.approve(bulk_id), guarded.approve(bulk_id)]);
     for (const answer of approvals)
       expect(shown(answer)).toMatchObject({ requested_by: 'lead', approved_by: 'boss' });
+    expect(await approvalsOf(guarded)).toEqual([]);
     const ended = await guarded.ended(bulk_id);
     expect(states(ended)).toEqual(['big-1 done', 'big-2 done']);
     for (const id of ['big-1', 'big-2']) {

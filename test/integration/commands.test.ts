@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CommandStore } from '../../src/store/command-store.js';
 import { pathOf, problem, refusal } from '../support/api.js';
-import { aDesk, commanded, previewed, type Desk } from '../support/desk.js';
+import { aDesk, approvalsOf, commanded, previewed, type Desk } from '../support/desk.js';
+import { until } from '../support/product.js';
 import { aShop, HOUR, type Shop } from '../support/shop.js';
 
 let shop: Shop;
@@ -23,7 +24,7 @@ const posts = async (id: string, route: string) =>
   (await shop.control.journal({ operation_id: id, route })).length;
 const eventsOf = async (id: string) =>
   (await shop.asSupport('GET', pathOf(id, '/events'))).json<{
-    items: { type: string; actor: { name: string }; data: Record<string, unknown> | null }[];
+    items: { type: string; actor: { kind: string; name: string }; data: Record<string, unknown> | null }[];
   }>().items;
 const expire = (previewId: string) =>
   shop.world.db.database.query('UPDATE commands SET expires_at = now() WHERE preview_id = $1', [previewId]);
@@ -134,6 +135,29 @@ describe('what every command has in common', () => {
       'No refund of this order has failed or was canceled at the provider.',
     );
   });
+});
+
+test('whoever decides is named as what they are: a key, or a person who signed in', async () => {
+  const actors = async (id: string, type: string) =>
+    (await eventsOf(id)).filter((event) => event.type === type).map(({ actor }) => actor);
+  const anna = { kind: 'person', name: 'anna' };
+  await paid('signed');
+  await desk.command('signed', 'pause', {}, 'anna');
+  await desk.command('signed', 'resume', {}, 'lead');
+  expect(await actors('signed', 'command_pause')).toEqual([anna]);
+  expect(await actors('signed', 'command_resume')).toEqual([{ kind: 'key', name: 'lead' }]);
+
+  const bulk = { command: 'pause', operation_ids: ['signed'] };
+  const { bulk_id } = (await shop.as('anna')('POST', '/v1/bulk-commands/preview', { body: bulk })).json<{
+    bulk_id: string;
+  }>();
+  const body = { bulk_id, reason: 'a wrong price list' };
+  expect((await shop.as('anna')('POST', '/v1/bulk-commands', { body })).status).toBe(202);
+  await until(
+    async () => (await actors('signed', 'command_pause')).length === 2,
+    'the row to be carried out',
+  );
+  expect(await actors('signed', 'command_pause')).toEqual([anna, anna]);
 });
 
 test('a process that dies before it can tell the outcome leaves a command that is done once, and told later', async () => {
@@ -724,6 +748,13 @@ describe('money that one person may not move alone', () => {
     ]);
     const asked = commanded(await guardedDesk.confirm('large', preview.preview_id, 'lead'));
     expect(asked).toMatchObject({ state: 'awaiting_approval', requested_by: 'lead', outcome: null });
+    const approve = `/v1/operations/large/commands/${preview.preview_id}/approval`;
+    expect((await approvalsOf(guarded)).at(-1)).toMatchObject({
+      about: 'operation',
+      id: 'large',
+      command: 'retry_refund',
+      approve,
+    });
     await guarded.settle('large');
     expect(await refunds()).toBe(1);
 
@@ -739,12 +770,14 @@ describe('money that one person may not move alone', () => {
       state: 'awaiting_approval',
       evidence: preview.evidence,
     });
+    const waiting = (await approvalsOf(guarded)).length;
     const [approved, again] = await Promise.all([
       guardedDesk.approve('large', preview.preview_id, 'boss'),
       guardedDesk.approve('large', preview.preview_id, 'boss'),
     ]);
     for (const answer of [approved, again])
       expect(commanded(answer)).toMatchObject({ requested_by: 'lead', approved_by: 'boss' });
+    expect(await approvalsOf(guarded)).toHaveLength(waiting - 1);
     await guarded.settle('large');
     expect(await refunds()).toBe(2);
   });

@@ -14,6 +14,7 @@ import {
   findingPreviewed,
   previewed,
   type FindingsDesk,
+  approvalsOf,
 } from '../support/desk.js';
 import { NOW } from '../support/operations.js';
 import { aSweptShop, type Swept } from '../support/orphans.js';
@@ -959,6 +960,10 @@ describe('money that one person may not move alone', () => {
     await guarded.sweep();
     expect(await refunds('large')).toBe(0);
     expect((await guarded.findings())[0]?.last_command).toMatchObject({ state: 'awaiting_approval' });
+    const approve = `/v1/findings/${id}/commands/${preview.preview_id}/approval`;
+    expect(await approvalsOf(guarded)).toMatchObject([
+      { about: 'finding', id, command: 'refund_stray', approve },
+    ]);
 
     expect(refusal(await guardedDesk.approve(id, preview.preview_id, 'desk'))).toEqual([
       403,
@@ -978,6 +983,7 @@ describe('money that one person may not move alone', () => {
     ]);
     for (const answer of answers)
       expect(findingCommanded(answer)).toMatchObject({ requested_by: 'lead', approved_by: 'boss' });
+    expect(await approvalsOf(guarded)).toEqual([]);
     await guarded.decided();
     expect(await refunds('large')).toBe(1);
     expect((await guarded.intent(reference)).status).toBe('succeeded');

@@ -1,6 +1,7 @@
 /** Support staff at work: previews and confirmations over HTTP, as a console would send them. */
 import { CommandOut, PreviewOut } from '../../src/api/schemas/commands.js';
 import { FindingCommandOut, FindingPreviewOut } from '../../src/api/schemas/finding-commands.js';
+import { AttentionOut } from '../../src/api/schemas/triage.js';
 import { pathOf, problem } from './api.js';
 import type { Answer } from './http.js';
 import type { Shop } from './shop.js';
@@ -52,6 +53,10 @@ export function commanded(answer: Answer): CommandOut {
   if (answer.status !== 202) throw new Error(`expected 202, got ${answer.status}: ${answer.text}`);
   return CommandOut.parse(answer.json());
 }
+
+/** What waits for a second person, as a lead is shown it. */
+export const approvalsOf = async (shop: Shop): Promise<AttentionOut['approvals']> =>
+  AttentionOut.parse((await shop.as('boss')('GET', '/v1/attention')).json()).approvals;
 
 /** The same for findings; `id` is the finding's. */
 export interface FindingsDesk {

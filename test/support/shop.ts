@@ -38,8 +38,8 @@ export interface Shop {
   /** With the scope `checkout`. */
   readonly call: Client;
   readonly asSupport: Client;
-  /** With the key of this name: desk, colleague (support); lead, boss (support_lead). */
-  as(name: 'shop' | 'desk' | 'colleague' | 'lead' | 'boss'): Client;
+  /** With the key of this name: desk, colleague (support); lead, boss (support_lead). Anna is a lead who signs in. */
+  as(name: 'shop' | 'desk' | 'colleague' | 'lead' | 'boss' | 'anna'): Client;
   /** Every line that the API logged, from debug on. */
   readonly logged: readonly string[];
   readonly worker: LoopDependencies;
@@ -173,6 +173,16 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
       { name: 'colleague', scopes: ['support'], secret: 'colleague-secret' },
       { name: 'lead', scopes: ['support_lead'], secret: 'lead-secret' },
       { name: 'boss', scopes: ['support_lead'], secret: 'boss-secret' },
+    ],
+    people: [
+      {
+        identify: (authorization) =>
+          Promise.resolve(
+            authorization === 'Bearer anna-secret'
+              ? { kind: 'person', name: 'anna', scopes: ['support_lead'] }
+              : null,
+          ),
+      },
     ],
     accounts: ['default'],
     amountProblem: () => null,

@@ -1,10 +1,10 @@
 /** Who decides, and how a decision that was not taken is answered. */
 import { refusalOf, type Person, type Refused } from '../../reconciler/commands.js';
-import { mayCall, type Caller } from '../http/authentication.js';
+import { actorOf, mayCall, type Caller } from '../http/authentication.js';
 import { ProblemError, unavailable } from '../http/problem.js';
 
 export const personOf = (caller: Caller): Person => ({
-  name: caller.name,
+  ...actorOf(caller),
   lead: mayCall(caller, ['support_lead']),
 });
 

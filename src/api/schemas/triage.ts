@@ -77,6 +77,20 @@ export const AttentionOut = z
     ),
     by_age: z.array(z.strictObject({ age: z.enum(AGE_BANDS), count: Count, money_at_stake: Money })),
     by_assignee: z.array(z.strictObject({ assignee: z.string(), count: Count, oldest: Timestamp })),
+    approvals: z
+      .array(
+        z.strictObject({
+          about: z.enum(['operation', 'bulk', 'finding']),
+          id: z.string(),
+          command: z.string(),
+          reason: z.string(),
+          requested_by: z.string(),
+          requested_at: Timestamp,
+          expires_at: Timestamp,
+          approve: z.string().describe('The path to POST to, as another person with the scope support_lead'),
+        }),
+      )
+      .describe('Decisions that wait for a second person, the most urgent first, at most 100'),
   })
   .meta({ id: 'Attention' });
 export type AttentionOut = z.infer<typeof AttentionOut>;

@@ -1,11 +1,11 @@
 /** The counts of the attention queue from its groups; pure. */
 import { REASON_NAMES } from '../schemas/names.js';
 import type { AttentionOut } from '../schemas/triage.js';
-import { AGE_BANDS, type AttentionGroup } from '../../store/triage-store.js';
+import { AGE_BANDS, type AttentionGroup, type AwaitedApproval } from '../../store/triage-store.js';
 
 type Groups = readonly AttentionGroup[];
 
-export function toAttentionOut(groups: Groups, at: string): AttentionOut {
+export function toAttentionOut(groups: Groups, at: string): Omit<AttentionOut, 'approvals'> {
   const open = groups.filter(({ snoozed }) => !snoozed);
   const known = open.filter(({ reason }) => (REASON_NAMES as readonly string[]).includes(reason));
   return {
@@ -36,6 +36,20 @@ export function toAttentionOut(groups: Groups, at: string): AttentionOut {
     ).map(([assignee, some]) => ({ assignee, count: count(some), oldest: oldest(some) })),
   };
 }
+
+const APPROVE: { readonly [About in AwaitedApproval['about']]: (id: string, preview: string) => string } = {
+  operation: (id, preview) => `/v1/operations/${encodeURIComponent(id)}/commands/${preview}/approval`,
+  bulk: (id) => `/v1/bulk-commands/${id}/approval`,
+  finding: (id, preview) => `/v1/findings/${id}/commands/${preview}/approval`,
+};
+
+export const toApproval = ({
+  preview_id,
+  ...waiting
+}: AwaitedApproval): AttentionOut['approvals'][number] => ({
+  ...waiting,
+  approve: APPROVE[waiting.about](waiting.id, preview_id),
+});
 
 const count = (groups: Groups): number => groups.reduce((sum, group) => sum + group.count, 0);
 

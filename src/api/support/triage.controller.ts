@@ -11,7 +11,7 @@ import { invalidRequest, operationNotFound } from '../http/problem.js';
 import { Answers, Problems, ProblemsWithBody } from '../openapi/decorators.js';
 import { AttentionOut, TriageBody, TriageOut } from '../schemas/triage.js';
 import { CLOCK, DESK } from '../tokens.js';
-import { toAttentionOut } from './attention.js';
+import { toApproval, toAttentionOut } from './attention.js';
 
 /** What is hidden for longer is forgotten. */
 const LONGEST_SNOOZE_DAYS = 90;
@@ -27,13 +27,22 @@ export class TriageController {
   @Get('attention')
   @Access({ scopes: ['support'] })
   @ApiOperation({
-    summary: 'How many operations need a person, and why',
+    summary: 'How many operations need a person, and why; what waits for a second person',
     description: 'The operations themselves: GET /v1/operations?attention=true&reason=…',
   })
-  @Answers(200, AttentionOut, 'Counts by reason, account, age and assignee, and the money at stake')
+  @Answers(
+    200,
+    AttentionOut,
+    'Counts by reason, account, age and assignee, the money at stake, and what is to be approved',
+  )
   @Problems()
   async attention(): Promise<AttentionOut> {
-    return toAttentionOut(await this.desk.triage.count(), this.clock.now().toISOString());
+    const { triage } = this.desk;
+    const [groups, approvals] = await Promise.all([triage.count(), triage.approvals()]);
+    return {
+      ...toAttentionOut(groups, this.clock.now().toISOString()),
+      approvals: approvals.map(toApproval),
+    };
   }
 
   @Get('operations/:operation_id/triage')
