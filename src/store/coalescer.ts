@@ -1,7 +1,10 @@
 /**
- * Group commit: items that wait at the same moment share one statement and one commit. Nothing waits for company: an
- * item that comes while no batch is under way goes at once, those that come meanwhile go together after it.
+ * Group commit: items that wait at the same moment share one statement and one commit. An item that comes while no batch is
+ * under way goes at once, those that come meanwhile go together after it. Only while items come so fast that each would
+ * soon have company does a batch wait a moment for it: fewer statements leave more of the machine to those that wait.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 export interface CoalescerOptions<Item, Result> {
   /**
    * Carries out a batch; the results stand in its order. The next one waits for it, so it must not wait for long; one that
@@ -13,7 +16,13 @@ export interface CoalescerOptions<Item, Result> {
   /** A batch that failed like this fails for each of its items; after any other failure each is tried by itself. */
   readonly isFailureOfAll: (error: unknown) => boolean;
   readonly most: number;
+  /** How long a batch waits for company. */
+  readonly gather_ms: number;
 }
+
+/** So many items within so many times `gather_ms`: more are about to come. */
+const CROWD = 4;
+const MOMENTS = 3;
 
 interface Waiting<Item, Result> {
   readonly item: Item;
@@ -25,6 +34,8 @@ export class Coalescer<Item, Result> {
   readonly #options: CoalescerOptions<Item, Result>;
   #waiting: Waiting<Item, Result>[] = [];
   #running = false;
+  /** When the latest items came, on the clock of `performance`. */
+  readonly #arrivals: number[] = [];
 
   constructor(options: CoalescerOptions<Item, Result>) {
     this.#options = options;
@@ -34,6 +45,8 @@ export class Coalescer<Item, Result> {
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
+      this.#arrivals.push(performance.now());
+      if (this.#arrivals.length > CROWD) this.#arrivals.shift();
       if (!this.#running) void this.#drain();
     });
   }
@@ -42,15 +55,17 @@ export class Coalescer<Item, Result> {
     this.#running = true;
     // Whoever asks in the same turn of the event loop goes along.
     await Promise.resolve();
-    let tell = nobodyToTell;
     while (this.#waiting.length > 0) {
-      const writing = this.#carryOut(this.#take());
-      // Whoever is told has much to do. The store does not wait for that: it has the next batch by then.
-      setImmediate(tell);
-      tell = await writing;
+      if (this.#isCrowded()) await sleep(this.#options.gather_ms);
+      await this.#carryOut(this.#take());
     }
     this.#running = false;
-    tell();
+  }
+
+  #isCrowded(): boolean {
+    const { gather_ms, most } = this.#options;
+    const [first = -Infinity] = this.#arrivals.length < CROWD ? [] : this.#arrivals;
+    return this.#waiting.length < most && performance.now() - first < MOMENTS * gather_ms;
   }
 
   #take(): Waiting<Item, Result>[] {
@@ -67,22 +82,18 @@ export class Coalescer<Item, Result> {
     return batch;
   }
 
-  /** Resolves, when the batch is committed or has failed, with what tells its items so. */
-  async #carryOut(batch: readonly Waiting<Item, Result>[], alone = false): Promise<() => void> {
+  /** Settles its items, and never rejects. */
+  async #carryOut(batch: readonly Waiting<Item, Result>[], alone = false): Promise<void> {
     try {
       const results = await this.#options.run(
         batch.map(({ item }) => item),
         alone,
       );
-      return () => results.forEach((result, index) => batch[index]?.resolve(result));
+      results.forEach((result, index) => batch[index]?.resolve(result));
     } catch (error) {
-      if (alone || this.#options.isFailureOfAll(error))
-        return () => batch.forEach(({ reject }) => reject(error));
+      if (alone || this.#options.isFailureOfAll(error)) batch.forEach(({ reject }) => reject(error));
       // One of them spoils it for the others; Postgres undid them all. The next batch does not wait for that one.
-      for (const one of batch) void this.#carryOut([one], true).then((tell) => tell());
-      return nobodyToTell;
+      else for (const one of batch) void this.#carryOut([one], true);
     }
   }
 }
-
-const nobodyToTell = (): void => undefined;

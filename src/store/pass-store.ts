@@ -100,6 +100,7 @@ export class PassStore {
       keyOf: ({ row }) => row,
       isFailureOfAll: isAway,
       most: MOST_ENTRIES,
+      gather_ms: 1,
     });
   }
 

@@ -106,6 +106,7 @@ export class PostgresOperationStore implements OperationStore {
       keyOf: ({ operation_id }) => operation_id,
       isFailureOfAll: isAway,
       most: MOST_CREATES,
+      gather_ms: 5,
     });
   }
 

@@ -13,6 +13,7 @@ class Away extends Error {}
 function aCoalescer(
   carryOut: (batch: readonly Item[], alone: boolean) => Promise<void> = () => Promise.resolve(),
   most = 100,
+  gather_ms = 0,
 ): { add: (item: Item) => Promise<number>; batches: number[][] } {
   const batches: number[][] = [];
   const coalescer = new Coalescer<Item, number>({
@@ -24,6 +25,7 @@ function aCoalescer(
     keyOf: ({ key }) => key,
     isFailureOfAll: (error) => error instanceof Away,
     most,
+    gather_ms,
   });
   return { add: (one) => coalescer.add(one), batches };
 }
@@ -53,22 +55,20 @@ describe('items that wait at the same moment', () => {
     expect(batches).toEqual([[1], [2, 3]]);
   });
 
-  test('it is under way before those of the former batch go on', async () => {
-    const { add, batches } = aCoalescer(pause);
-    const begunWhenTold = add(item(1)).then(() => batches.length);
-    await Promise.resolve().then(() => undefined);
-    const later = add(item(2));
-    expect(await begunWhenTold).toBe(2);
-    expect(await later).toBe(4);
-  });
+  test('while items come fast, a batch waits a moment for more of them; after a silence none does', async () => {
+    const { add, batches } = aCoalescer(undefined, 100, 50);
+    const crowd = [1, 2, 3, 4].map((value) => add(item(value)));
+    await pause();
+    expect(batches).toEqual([]);
+    const late = add(item(5));
+    expect(await Promise.all([...crowd, late])).toEqual([2, 4, 6, 8, 10]);
+    expect(batches).toEqual([[1, 2, 3, 4, 5]]);
 
-  test('it is under way before those of the former batch go on', async () => {
-    const { add, batches } = aCoalescer(pause);
-    const begunWhenTold = add(item(1)).then(() => batches.length);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const alone = add(item(6));
     await Promise.resolve().then(() => undefined);
-    const later = add(item(2));
-    expect(await begunWhenTold).toBe(2);
-    expect(await later).toBe(4);
+    expect(batches).toHaveLength(2);
+    expect(await alone).toBe(12);
   });
 
   test('no batch is larger than allowed, and nothing is left over', async () => {
