@@ -1,5 +1,8 @@
 /** A process of each role: what it consists of, how it starts and how it stops. */
-import type { Readiness } from './api/dependencies.js';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { ApiDependencies, Readiness } from './api/dependencies.js';
+import { probeServer } from './api/probes/probe-server.js';
 import { systemClock } from './clock.js';
 import type { Config } from './config.js';
 import type { QueueBackend } from './queue/backend.js';
@@ -59,8 +62,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
     await goOn(config, loop.store, logger);
     await sweep.tick().catch((error: unknown) => logger.warn({ err: error }, 'the first sweep failed'));
   };
-  // A worker that comes back has left orders in the middle: it claims before it loads what it serves its probes with,
-  // which takes longer than all the rest.
+  // A worker that comes back has left orders in the middle: it claims before it loads the queue.
   const early = config.ROLE === 'worker' ? begin(null) : null;
   if (early !== null) await Promise.race([early, pause(WORK_FIRST_MS)]);
 
@@ -89,31 +91,31 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       return { ready, checks: { postgres, schema, queue: redis, process: draining ? 'draining' : 'ok' } };
     },
   };
-  const { createApi } = await import('./api/create-api.js');
-  const api = await createApi(
-    apiDependencies(config, {
-      database,
-      metrics,
-      logger,
-      readiness,
-      loop,
-      store,
-      commands,
-      bulk,
-      bell: nearest,
-      orphans,
-      decisionsBell: new QueueBell(queue, logger, DECISIONS),
-    }),
-  );
-  try {
-    await api.listen(config.PORT, config.HOST);
-  } catch (error) {
+  const listening =
+    config.ROLE === 'worker'
+      ? listenForProbes(config, { readiness, metrics }, logger)
+      : listenForAll(
+          config,
+          apiDependencies(config, {
+            database,
+            metrics,
+            logger,
+            readiness,
+            loop,
+            store,
+            commands,
+            bulk,
+            bell: nearest,
+            orphans,
+            decisionsBell: new QueueBell(queue, logger, DECISIONS),
+          }),
+        );
+  const { port, close } = await listening.catch(async (error: unknown) => {
     // What was begun already is ended first: it would wait for the end of its leases.
     draining = true;
     await sweep?.drain();
     throw error;
-  }
-  const { port } = api.getHttpServer().address() as { port: number };
+  });
   logger.info({ port, role: config.ROLE, queue: backend.kind }, 'listening');
 
   const started = (early ?? begin(backend)).then(async () => {
@@ -142,7 +144,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       await started;
       // The API answers what it has begun while passes finish their calls; then nobody uses the connections.
       await Promise.all([
-        api.close(),
+        close(),
         sweep?.drain(),
         orphans?.drain(),
         bulk.drain(),
@@ -154,6 +156,36 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       await database.close();
     },
   };
+}
+
+interface Listening {
+  readonly port: number;
+  /** Resolves when the last request under way has been answered. */
+  readonly close: () => Promise<unknown>;
+}
+
+async function listenForProbes(
+  { PORT, HOST }: Config,
+  probed: Parameters<typeof probeServer>[0],
+  logger: Logger,
+): Promise<Listening> {
+  const server = probeServer(probed, logger);
+  server.listen(PORT, HOST);
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.close();
+      return once(server, 'close');
+    },
+  };
+}
+
+async function listenForAll({ PORT, HOST }: Config, dependencies: ApiDependencies): Promise<Listening> {
+  const { createApi } = await import('./api/create-api.js');
+  const api = await createApi(dependencies);
+  await api.listen(PORT, HOST);
+  return { port: (api.getHttpServer().address() as AddressInfo).port, close: () => api.close() };
 }
 
 /**

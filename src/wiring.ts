@@ -221,9 +221,7 @@ interface Parts {
 
 export function apiDependencies(config: Config, parts: Parts): ApiDependencies {
   const { database, metrics, logger, readiness, loop, store, commands, bulk, bell } = parts;
-  if (config.ROLE === 'worker') return { role: 'probes', readiness, metrics, logger };
   return {
-    role: 'full',
     readiness,
     metrics,
     logger,

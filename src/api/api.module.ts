@@ -1,6 +1,6 @@
 /** The wiring of the API, on one screen. */
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
-import type { ApiDependencies, FullDependencies } from './dependencies.js';
+import type { ApiDependencies } from './dependencies.js';
 import { FindingCommandsController } from './findings/finding-commands.controller.js';
 import { FindingsController } from './findings/findings.controller.js';
 import { ActionsController } from './operations/actions.controller.js';
@@ -41,13 +41,10 @@ import {
 
 const value = (provide: symbol, useValue: unknown): Provider => ({ provide, useValue });
 
-const forProbes = (dependencies: ApiDependencies): Provider[] => [
+const providersOf = (dependencies: ApiDependencies): Provider[] => [
   value(READINESS, dependencies.readiness),
   value(METRICS, dependencies.metrics),
   value(LOGGER, dependencies.logger),
-];
-
-const forOperations = (dependencies: FullDependencies): Provider[] => [
   value(STORE, dependencies.store),
   value(FINDINGS, dependencies.findings),
   value(BELL, dependencies.bell),
@@ -71,9 +68,6 @@ const forOperations = (dependencies: FullDependencies): Provider[] => [
 @Module({})
 export class ApiModule {
   static with(dependencies: ApiDependencies): DynamicModule {
-    if (dependencies.role === 'probes') {
-      return { module: ApiModule, controllers: [ProbesController], providers: forProbes(dependencies) };
-    }
     return {
       module: ApiModule,
       controllers: [
@@ -92,7 +86,7 @@ export class ApiModule {
         ErasureController,
         WebhooksController,
       ],
-      providers: [...forProbes(dependencies), ...forOperations(dependencies)],
+      providers: providersOf(dependencies),
     };
   }
 }

@@ -18,10 +18,8 @@ import { Waiters } from './operations/waiters.js';
  * with the state as it is, and resolves when the last request under way has been answered.
  */
 export async function createApi(dependencies: ApiDependencies): Promise<NestFastifyApplication> {
-  const full = dependencies.role === 'full';
-  const authenticator = full
-    ? firstOf(new ApiKeyAuthenticator(dependencies.apiKeys), ...(dependencies.people ?? []))
-    : null;
+  const { apiKeys, people = [] } = dependencies;
+  const authenticator = firstOf(new ApiKeyAuthenticator(apiKeys), ...people);
   const { adapter, filter } = createServer(dependencies.logger, authenticator);
   const instance = adapter.getInstance<FastifyInstance>();
   const app = await NestFactory.create<NestFastifyApplication>(ApiModule.with(dependencies), adapter, {
@@ -31,10 +29,8 @@ export async function createApi(dependencies: ApiDependencies): Promise<NestFast
   });
   app.useGlobalFilters(filter);
   app.useGlobalPipes(new SchemaPipe());
-  drainGracefully(instance, () => {
-    if (full) app.get(Waiters).close();
-  });
-  if (full) serveDocs(instance, createDocument(app));
+  drainGracefully(instance, () => app.get(Waiters).close());
+  serveDocs(instance, createDocument(app));
   await app.init();
   await instance.ready();
   return app;

@@ -28,14 +28,6 @@ export interface Readiness {
 /** Why the provider cannot express an amount exactly, or null when it can. Pure. */
 export type AmountProblem = (provider: string, value: number, currency: string) => string | null;
 
-export interface ProbeDependencies {
-  /** Only /livez, /readyz and /metrics. */
-  readonly role: 'probes';
-  readonly readiness: Readiness;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-}
-
 /** What support works with, besides the operations themselves. */
 export interface SupportDesk {
   readonly accounts: AccountDesk;
@@ -44,8 +36,7 @@ export interface SupportDesk {
   readonly triage: TriageStore;
 }
 
-export interface FullDependencies {
-  readonly role: 'full';
+export interface ApiDependencies {
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -71,5 +62,3 @@ export interface FullDependencies {
   /** Secrets of an account's webhook endpoint, by account; several while one is being replaced. */
   readonly webhookSecrets: ReadonlyMap<string, readonly string[]>;
 }
-
-export type ApiDependencies = ProbeDependencies | FullDependencies;

@@ -37,7 +37,6 @@ interface Served {
 async function serve(database: Database): Promise<Served> {
   const logged: string[] = [];
   const app = await createApi({
-    role: 'full',
     store: new PostgresOperationStore(database),
     findings: new FindingStore(database),
     bell: { ring: () => undefined },

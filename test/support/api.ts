@@ -1,7 +1,7 @@
 /** The API over a real database, listening on a free port; the loop is absent, so nothing moves by itself. */
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApi } from '../../src/api/create-api.js';
-import type { FullDependencies, SupportDesk } from '../../src/api/dependencies.js';
+import type { ApiDependencies, SupportDesk } from '../../src/api/dependencies.js';
 import { OperationOut } from '../../src/api/schemas/operation.js';
 import { Problem } from '../../src/api/schemas/problem.js';
 import { systemClock } from '../../src/clock.js';
@@ -42,13 +42,13 @@ export interface TestApi {
 }
 
 /** Where no command is tested. */
-export const NO_COMMANDS: FullDependencies['commands'] & FullDependencies['findingCommands'] = {
+export const NO_COMMANDS: ApiDependencies['commands'] & ApiDependencies['findingCommands'] = {
   preview: () => Promise.resolve({ kind: 'not_found' }),
   confirm: () => Promise.resolve({ kind: 'not_found' }),
   approve: () => Promise.resolve({ kind: 'not_found' }),
 };
 
-export const NO_BULK: FullDependencies['bulk'] = {
+export const NO_BULK: ApiDependencies['bulk'] = {
   preview: () => Promise.resolve({ kind: 'not_found' }),
   confirm: () => Promise.resolve({ kind: 'not_found' }),
   approve: () => Promise.resolve({ kind: 'not_found' }),
@@ -68,12 +68,11 @@ export const aDesk = (database: Database): SupportDesk => ({
   triage: new TriageStore(database),
 });
 
-export async function anApi(changes: Partial<FullDependencies> = {}): Promise<TestApi> {
+export async function anApi(changes: Partial<ApiDependencies> = {}): Promise<TestApi> {
   const db = await freshDatabase();
   const store = new PostgresOperationStore(db.database);
   let rings = 0;
   const app = await createApi({
-    role: 'full',
     store,
     findings: new FindingStore(db.database),
     bell: { ring: () => void (rings += 1) },

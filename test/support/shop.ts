@@ -136,7 +136,6 @@ export async function aShop(options: ShopOptions = {}): Promise<Shop> {
   let carryOut = (): Promise<void> => Promise.resolve();
   let decisions = Promise.resolve();
   const app: NestFastifyApplication = await createApi({
-    role: 'full',
     store: world.store,
     findings: new FindingStore(database),
     bell,

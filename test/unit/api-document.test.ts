@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApi } from '../../src/api/create-api.js';
-import type { FullDependencies } from '../../src/api/dependencies.js';
+import type { ApiDependencies } from '../../src/api/dependencies.js';
 import { PROBLEMS } from '../../src/api/http/problem.js';
 import { CreateBody } from '../../src/api/schemas/requests.js';
 import { systemClock } from '../../src/clock.js';
@@ -32,19 +32,18 @@ let call: Client;
 let document: Document;
 beforeAll(async () => {
   // Nothing of it is used: no request reaches a handler.
-  const nothing = {} as FullDependencies['store'] &
-    FullDependencies['findings'] &
-    FullDependencies['bell'] &
-    FullDependencies['planner'] &
-    FullDependencies['commands'] &
-    FullDependencies['bulk'] &
-    FullDependencies['findingCommands'] &
-    FullDependencies['clientSecrets'] &
-    FullDependencies['desk'] &
-    FullDependencies['eraser'] &
-    FullDependencies['inbox'];
+  const nothing = {} as ApiDependencies['store'] &
+    ApiDependencies['findings'] &
+    ApiDependencies['bell'] &
+    ApiDependencies['planner'] &
+    ApiDependencies['commands'] &
+    ApiDependencies['bulk'] &
+    ApiDependencies['findingCommands'] &
+    ApiDependencies['clientSecrets'] &
+    ApiDependencies['desk'] &
+    ApiDependencies['eraser'] &
+    ApiDependencies['inbox'];
   app = await createApi({
-    role: 'full',
     store: nothing,
     findings: nothing,
     bell: nothing,
@@ -234,44 +233,4 @@ describe('the page for people', () => {
     expect(failures.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(failures.text).toContain('id="problem-version_mismatch"');
   });
-});
-
-test('the worker serves its probes and nothing else', async () => {
-  const worker = await createApi({
-    role: 'probes',
-    readiness: { check: () => Promise.resolve({ ready: false, checks: { postgres: 'away' } }) },
-    metrics: new Metrics(),
-    logger: createLogger('silent'),
-  });
-  const probe = clientOf(await listen(worker));
-  const statuses = await Promise.all(
-    ['/livez', '/readyz', '/metrics', '/v1/operations', '/openapi.json', '/docs'].map(
-      async (path) => (await probe('GET', path)).status,
-    ),
-  );
-  expect(statuses).toEqual([200, 503, 200, 404, 404, 404]);
-  expect((await probe('GET', '/readyz')).json()).toEqual({
-    status: 'not_ready',
-    checks: { postgres: 'away' },
-  });
-  expect((await probe('GET', '/metrics')).headers['content-type']).toMatch(/^text\/plain/);
-  await worker.close();
-});
-
-test.each([
-  ['fails', () => Promise.reject(new Error('postgres://app:secret@db'))],
-  ['hangs', () => new Promise<never>(() => undefined)],
-])('a readiness check that %s is "not ready", and says nothing secret', async (_name, check) => {
-  const worker = await createApi({
-    role: 'probes',
-    readiness: { check },
-    metrics: new Metrics(),
-    logger: createLogger('silent'),
-  });
-  const probe = clientOf(await listen(worker));
-  const answer = await probe('GET', '/readyz');
-  expect(answer.status).toBe(503);
-  expect(answer.text).not.toContain('secret');
-  expect((await probe('GET', '/livez')).status).toBe(200);
-  await worker.close();
 });

@@ -8,16 +8,13 @@ import { Access } from '../http/access.js';
 import { Answers } from '../openapi/decorators.js';
 import { Liveness, ReadinessOut } from '../schemas/probes.js';
 import { METRICS, READINESS } from '../tokens.js';
-import { TooLate, within } from '../../within.js';
-
-/** Probes usually give up after a second or a few; a check that hangs is an answer, too. */
-const READINESS_TIMEOUT_MS = 2_000;
+import { alive, readinessOf, statusOf } from './probes.js';
 
 @ApiTags('probes')
 @Controller()
 export class ProbesController {
   constructor(
-    @Inject(READINESS) private readonly readiness: Readiness,
+    @Inject(READINESS) readonly readiness: Readiness,
     @Inject(METRICS) private readonly metrics: Metrics,
   ) {}
 
@@ -27,7 +24,7 @@ export class ProbesController {
   @Answers(200, Liveness, 'Alive')
   alive(@Res({ passthrough: true }) reply: FastifyReply): Liveness {
     void reply.header('cache-control', 'no-store');
-    return { status: 'alive' };
+    return alive();
   }
 
   @Get('readyz')
@@ -40,9 +37,9 @@ export class ProbesController {
     'Not ready: a dependency is away, the schema does not fit, or the process is stopping',
   )
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<ReadinessOut> {
-    const { ready, checks } = await this.check();
-    void reply.status(ready ? 200 : 503).header('cache-control', 'no-store');
-    return { status: ready ? 'ready' : 'not_ready', checks };
+    const readiness = await readinessOf(this);
+    void reply.status(statusOf(readiness)).header('cache-control', 'no-store');
+    return readiness;
   }
 
   @Get('metrics')
@@ -53,17 +50,5 @@ export class ProbesController {
   async scrape(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
     void reply.type(this.metrics.contentType).header('cache-control', 'no-store');
     return this.metrics.exposition();
-  }
-
-  private async check(): Promise<{ ready: boolean; checks: Record<string, string> }> {
-    try {
-      const { ready, checks } = await within(READINESS_TIMEOUT_MS, this.readiness.check());
-      return { ready, checks: { ...checks } };
-    } catch (error) {
-      return {
-        ready: false,
-        checks: { readiness: error instanceof TooLate ? 'no answer in time' : 'failed' },
-      };
-    }
   }
 }
