@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { connect, type AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { drainGracefully } from '../../src/api/http/draining.js';
 import { createServer } from '../../src/api/http/server.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { clientOf, type Client } from '../support/http.js';
@@ -11,6 +13,18 @@ const server = (): FastifyInstance =>
 test('a route under /v1 that says nothing about access stops the start', () => {
   expect(() => server().get('/v1/forgotten', () => 'x')).toThrow('/v1/forgotten declares no access');
 });
+
+test('a connection that says nothing does not hold up the stop', async () => {
+  const instance = server();
+  drainGracefully(instance, () => undefined);
+  await instance.listen({ port: 0, host: '127.0.0.1' });
+  const accepted = once(instance.server, 'connection');
+  const socket = connect((instance.server.address() as AddressInfo).port, '127.0.0.1');
+  await accepted;
+  const ended = once(socket, 'close');
+  await instance.close();
+  await ended;
+}, 1_500);
 
 describe('a route that takes raw bodies', () => {
   const instance = server();
