@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { ApiDependencies, Readiness } from './api/dependencies.js';
-import { probeServer } from './api/probes/probe-server.js';
+import { probeServer, stopped } from './api/probes/probe-server.js';
 import { systemClock } from './clock.js';
 import type { Config } from './config.js';
 import type { QueueBackend } from './queue/backend.js';
@@ -160,7 +160,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
 
 interface Listening {
   readonly port: number;
-  /** Resolves when the last request under way has been answered. */
+  /** Resolves when no connection is left. */
   readonly close: () => Promise<unknown>;
 }
 
@@ -174,10 +174,7 @@ async function listenForProbes(
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    close: () => {
-      server.close();
-      return once(server, 'close');
-    },
+    close: () => stopped(server),
   };
 }
 

@@ -3,6 +3,7 @@
  * the middle, and loading those would take longer than all the rest of its start.
  */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { Logger } from '../../telemetry/logger.js';
 import { clientErrorHandler } from '../http/client-error.js';
@@ -29,16 +30,16 @@ const json = (status: number, value: unknown, type = 'application/json; charset=
 
 const ROUTES: { readonly [Path in string]?: (probed: Probed) => Answer | Promise<Answer> } = {
   '/livez': () => json(200, alive()),
-  async '/readyz'(probed) {
-    const readiness = await readinessOf(probed);
-    return json(statusOf(readiness), readiness);
+  async '/readyz'({ readiness }) {
+    const answer = await readinessOf(readiness);
+    return json(statusOf(answer), answer);
   },
   async '/metrics'({ metrics }) {
     return { status: 200, type: metrics.contentType, body: await metrics.exposition() };
   },
 };
 
-/** A connection ends with its answer, so that nobody holds up the stop. */
+const METHODS: readonly string[] = ['GET', 'HEAD'];
 const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close' };
 
 /** Not yet listening. */
@@ -52,7 +53,7 @@ export function probeServer(probed: Probed, logger: Logger): Server {
       );
     const route = Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined;
     if (route === undefined) return problem('not_found', 'This process serves its probes only.');
-    if (method !== 'GET' && method !== 'HEAD') return problem('method_not_allowed', 'Probes are read.');
+    if (!METHODS.includes(method)) return problem('method_not_allowed', 'Probes are read.');
     try {
       return await route(probed);
     } catch (error) {
@@ -64,9 +65,18 @@ export function probeServer(probed: Probed, logger: Logger): Server {
     const [path = ''] = (request.url ?? '').split('?');
     const id = randomUUID();
     void answerTo(request.method ?? '', path, id).then(({ status, type, body }) => {
-      response.writeHead(status, { ...ALWAYS, 'content-type': type, 'x-request-id': id }).end(body);
+      const allow = status === PROBLEMS.method_not_allowed.status && { allow: METHODS.join(', ') };
+      response.writeHead(status, { ...ALWAYS, ...allow, 'content-type': type, 'x-request-id': id }).end(body);
     });
   });
   server.on('clientError', clientErrorHandler);
   return server;
+}
+
+/** Cuts off whoever still asks, or is connected and says nothing: a probe is asked again, and nobody is to hold up the stop. */
+export async function stopped(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
 }

@@ -14,7 +14,7 @@ import { alive, readinessOf, statusOf } from './probes.js';
 @Controller()
 export class ProbesController {
   constructor(
-    @Inject(READINESS) readonly readiness: Readiness,
+    @Inject(READINESS) private readonly readiness: Readiness,
     @Inject(METRICS) private readonly metrics: Metrics,
   ) {}
 
@@ -37,7 +37,7 @@ export class ProbesController {
     'Not ready: a dependency is away, the schema does not fit, or the process is stopping',
   )
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<ReadinessOut> {
-    const readiness = await readinessOf(this);
+    const readiness = await readinessOf(this.readiness);
     void reply.status(statusOf(readiness)).header('cache-control', 'no-store');
     return readiness;
   }

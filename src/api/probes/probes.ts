@@ -15,7 +15,7 @@ export interface Probed {
 export const alive = (): Liveness => ({ status: 'alive' });
 
 /** Never throws, and says nothing secret. */
-export async function readinessOf({ readiness }: Pick<Probed, 'readiness'>): Promise<ReadinessOut> {
+export async function readinessOf(readiness: Readiness): Promise<ReadinessOut> {
   try {
     const { ready, checks } = await within(READINESS_TIMEOUT_MS, readiness.check());
     return { status: ready ? 'ready' : 'not_ready', checks: { ...checks } };
