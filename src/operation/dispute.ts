@@ -9,9 +9,12 @@ export function withdrawn({ disputes = [], disputed, captured, lost }: PaymentFa
 }
 
 /** The worst that stands: what a reader is told of. Null when none was seen, or all ended well. */
-export function standingDispute(payment: PaymentFacts): Exclude<DisputeState, 'won'> | null {
-  if (payment.disputes === undefined || areHidden(payment)) return payment.disputed ? 'open' : null;
-  const states = new Set(payment.disputes.map(({ state }) => state));
+export function standingDispute({
+  disputes = [],
+  disputed,
+}: PaymentFacts): Exclude<DisputeState, 'won'> | null {
+  if (disputes.length === 0) return disputed ? 'open' : null;
+  const states = new Set(disputes.map(({ state }) => state));
   return (['open', 'inquiry', 'lost'] as const).find((state) => states.has(state)) ?? null;
 }
 

@@ -8,7 +8,7 @@ import { forward } from './forward.js';
 import { goalOf, type Goal } from './goal.js';
 import { isYetToBeTaken, mismatchOf } from './mismatch.js';
 import type { Seen } from './observation.js';
-import type { Operation, Policy } from './operation.js';
+import { moneyOf, type Operation, type Policy } from './operation.js';
 import { givenTwice, inHand, isLeft } from './refund.js';
 import { isInventoryStep, isOfInventory, person, wait, type Decision, type Step } from './step.js';
 
@@ -77,13 +77,14 @@ function asGivenUp(operation: Operation, next: Decision): Decision {
 }
 
 /** Nothing is to be done, and somebody has to know: the bank may give, or gave, to the customer once more. Or null. */
-function disputedAfterRefund({ facts }: Operation): Decision | null {
+function disputedAfterRefund(operation: Operation): Decision | null {
+  const { facts } = operation;
   const twice = givenTwice(facts);
   if (twice <= 0) return null;
   const charged = areHidden(facts.payment)
     ? 'may be charged back as well: the provider does not show how the dispute stands'
     : 'is charged back as well';
-  return person('DisputedAfterRefund', `${twice} (minor units) was refunded, and ${charged}.`);
+  return person('DisputedAfterRefund', `${moneyOf(operation)(twice)} was refunded, and ${charged}.`);
 }
 
 /** It is as wanted; what a person is told of stands beside it and keeps nothing open. */
