@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { BellQueue } from '../../src/queue/backend.js';
 import { QueueBell } from '../../src/queue/queue-bell.js';
 
@@ -27,6 +27,27 @@ test('it rings at once after a silence; what is rung meanwhile is one ring after
   expect(rung()).toBe(2);
   bell.ring();
   expect(rung()).toBe(3);
+});
+
+test('the ring after one that came alone follows soon, and those after it at a distance', async () => {
+  jest.useFakeTimers();
+  try {
+    const { bell, rung } = aBell(() => Promise.resolve());
+    const rungAfter = async (ms: number): Promise<number> => {
+      bell.ring();
+      await jest.advanceTimersByTimeAsync(ms);
+      return rung();
+    };
+    expect(await rungAfter(7)).toBe(1);
+    expect(await rungAfter(1)).toBe(2);
+    expect(await rungAfter(19)).toBe(2);
+    expect(await rungAfter(1)).toBe(3);
+    await jest.advanceTimersByTimeAsync(100);
+    expect(await rungAfter(7)).toBe(4);
+    expect(await rungAfter(1)).toBe(5);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 test('a queue that fails is not hammered, and is rung again when there is a reason', async () => {
