@@ -20,7 +20,7 @@ export interface CoalescerOptions<Item, Result> {
   readonly gather_ms: number;
 }
 
-/** So many items within so many times `gather_ms`: more are about to come. */
+/** So many items within so many times `gather_ms`: more are about to come. Found by trial: docs/decisions/0028. */
 const CROWD = 4;
 const MOMENTS = 3;
 

@@ -290,7 +290,8 @@ export class CommandStore {
       FOUND,
       [account, reference],
     );
-    return row ?? { findings: {}, given_back: false };
+    if (row === undefined) throw new Error('an aggregate returned no row');
+    return row;
   }
 }
 

@@ -32,8 +32,8 @@ export interface BrokenPass {
 
 /**
  * The payment becomes the row's own, unless it is another's, or a person decided to give it back and that has not ended: the
- * call may be under way. Nothing is sent for a decision that comes later, since its intent names the row as a bar. A crash
- * after it leaves a payment with one owner.
+ * call may be under way. Nothing is sent for a decision that comes later, since its intent names the row as a bar while the
+ * order is open. A crash after it leaves a payment with one owner.
  */
 const ADOPT = `
 UPDATE order_operations o SET provider_reference = $3
