@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { ApiDependencies, Readiness } from './api/dependencies.js';
 import { probeServer, stopped } from './api/probes/probe-server.js';
+import type { Probed } from './api/probes/probes.js';
 import { systemClock } from './clock.js';
 import type { Config } from './config.js';
 import type { QueueBackend } from './queue/backend.js';
@@ -164,11 +165,7 @@ interface Listening {
   readonly close: () => Promise<unknown>;
 }
 
-async function listenForProbes(
-  { PORT, HOST }: Config,
-  probed: Parameters<typeof probeServer>[0],
-  logger: Logger,
-): Promise<Listening> {
+async function listenForProbes({ PORT, HOST }: Config, probed: Probed, logger: Logger): Promise<Listening> {
   const server = probeServer(probed, logger);
   server.listen(PORT, HOST);
   await once(server, 'listening');

@@ -182,7 +182,7 @@ export class CommandDesk implements Commands {
       if (command.state !== 'previewed') return this.#observed(command);
       if (command.expired) return { kind: 'expired' };
       return this.#rechecked(command, person, person.name, reason, (looked, made, asking) =>
-        this.#carryOut(command, looked, made, asking, approval?.by ?? person, approval),
+        this.#carryOut(command, looked, made, asking, person, approval),
       );
     });
   }
@@ -235,7 +235,7 @@ export class CommandDesk implements Commands {
     { recorded, seen }: Looked,
     made: Accepted,
     asking: Asking,
-    actor: Actor,
+    person: Person,
     approval: Approval | null = null,
   ): Promise<boolean> {
     const { wish, generation } = made.operation;
@@ -264,7 +264,7 @@ export class CommandDesk implements Commands {
         transitions: transitions(recorded.status, status),
         event: {
           type: `command_${command.command}`,
-          actor,
+          actor: approval?.by ?? person,
           message: `${command.command}: ${asking.reason}`,
           data: {
             ...described(command),

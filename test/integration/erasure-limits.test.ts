@@ -1,14 +1,9 @@
 /** What keeps an order from being erased, and what must not; with findings and disputes beside it. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { WATCH_DAYS } from '../../src/operation/schedule.js';
-import { Eraser } from '../../src/retention/eraser.js';
-import { Housekeeping } from '../../src/retention/housekeeping.js';
-import { ErasureStore } from '../../src/store/erasure-store.js';
-import { HousekeepingStore } from '../../src/store/housekeeping-store.js';
 import { pathOf } from '../support/api.js';
 import { aFindingsDesk, findingPreviewed } from '../support/desk.js';
+import { keeping, settledAgo } from '../support/housekeeping.js';
 import { aSweptShop, type Swept } from '../support/orphans.js';
-import { TEST_POLICY } from '../support/world.js';
 
 let shop: Swept;
 beforeAll(async () => {
@@ -31,34 +26,6 @@ const aDayLater = async (): Promise<void> => {
 };
 const erase = (id: string) =>
   shop.as('lead')('POST', pathOf(id, '/erasure'), { body: { reason: 'objection' } });
-const log = {
-  info: () => undefined,
-  error: () => undefined,
-  warn: () => undefined,
-};
-const keeping = () =>
-  new Housekeeping({
-    store: new HousekeepingStore(shop.world.db.database),
-    eraser: new Eraser(new ErasureStore(shop.world.db.database), shop.clock, TEST_POLICY),
-    retention: { webhooks: 30, findings: 400, journal: 730, personal_data: 365 },
-    watch_days: WATCH_DAYS,
-    log,
-  });
-async function settledAgo(id: string, days: number): Promise<void> {
-  await shop.query(
-    `UPDATE order_operations o SET settled_at = now() - make_interval(days => $2), next_attempt_at = NULL,
-       status = jsonb_set(status, '{settled_at}', to_jsonb(to_char((now() - make_interval(days => $2)) AT TIME ZONE 'UTC',
-         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
-     WHERE operation_id = $1`,
-    [id, days],
-  );
-  await shop.query(
-    `UPDATE operation_attempts SET started_at = started_at - make_interval(days => $2)
-     WHERE operation = (SELECT id FROM order_operations WHERE operation_id = $1)`,
-    [id, days],
-  );
-}
-
 const traces = (text: string): Promise<unknown[]> =>
   shop.query(
     `SELECT 'finding_commands' AS found FROM finding_commands c WHERE c::text LIKE '%' || $1 || '%'
@@ -96,10 +63,10 @@ test('while the bank has not decided a dispute, its evidence is kept', async () 
   await shop.hook('disputed', 'charge.dispute.created');
   await shop.settle('disputed');
   await aDayLater();
-  await settledAgo('disputed', 2_000);
+  await settledAgo(shop, 'disputed', 2_000);
   const answer = await erase('disputed');
   expect(answer.json<{ detail: string }>().detail).toContain('dispute');
-  expect(await keeping().round()).toMatchObject({ journals: 0, personal_data: 0 });
+  expect(await keeping(shop).round()).toMatchObject({ journals: 0, personal_data: 0 });
 }, 60_000);
 
 test('a record that is not understood keeps no other from being erased', async () => {
@@ -107,12 +74,12 @@ test('a record that is not understood keeps no other from being erased', async (
     await shop.order(id, { payment: { customer: 'cus_Keep' } });
     await shop.settle(id);
   }
-  await settledAgo('odd', 700);
-  await settledAgo('plain', 600);
+  await settledAgo(shop, 'odd', 700);
+  await settledAgo(shop, 'plain', 600);
   await shop.query(
     `UPDATE order_operations SET facts = jsonb_set(facts, '{version}', '99') WHERE operation_id = 'odd'`,
   );
-  await keeping().round();
+  await keeping(shop).round();
   expect((await shop.get('plain')).spec.payment.customer).toBeNull();
 }, 60_000);
 

@@ -1,16 +1,11 @@
 /** Housekeeping: what goes when its time is over, what never goes, and that the money of an order is answered for after it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ERASURES } from '../../src/operation/personal-data.js';
-import { WATCH_DAYS } from '../../src/operation/schedule.js';
-import { Eraser } from '../../src/retention/eraser.js';
-import { Housekeeping } from '../../src/retention/housekeeping.js';
-import { KEPT_DATA, RETENTION_RULES, type Retention } from '../../src/retention/rules.js';
-import { ErasureStore } from '../../src/store/erasure-store.js';
-import { HousekeepingStore } from '../../src/store/housekeeping-store.js';
+import { KEPT_DATA, RETENTION_RULES } from '../../src/retention/rules.js';
 import { aBody, operation, pathOf } from '../support/api.js';
 import { aDesk } from '../support/desk.js';
+import { keeping, settledAgo } from '../support/housekeeping.js';
 import { aSweptShop, type Swept } from '../support/orphans.js';
-import { TEST_POLICY } from '../support/world.js';
 
 let shop: Swept;
 beforeAll(async () => {
@@ -18,7 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => shop.stop());
 
-const DAYS: Retention = { webhooks: 30, findings: 400, journal: 730, personal_data: 365 };
 const ABOUT_NO_ORDER = [
   'account_events',
   'account_steps',
@@ -28,33 +22,9 @@ const ABOUT_NO_ORDER = [
   'provider_accounts',
   'settled_counts',
 ];
-const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-const keeping = (retention: Partial<Retention> = {}): Housekeeping =>
-  new Housekeeping({
-    store: new HousekeepingStore(shop.world.db.database),
-    eraser: new Eraser(new ErasureStore(shop.world.db.database), shop.clock, TEST_POLICY),
-    retention: { ...DAYS, ...retention },
-    watch_days: WATCH_DAYS,
-    log: QUIET,
-  });
 const NOTHING = { webhooks: 0, previews: 0, lists: 0, findings: 0, journals: 0, personal_data: 0 };
 
-/** As if it had settled so many days ago and were watched no longer, unless changed. */
-async function settledAgo(id: string, days: number, changes = 'next_attempt_at = NULL'): Promise<void> {
-  await shop.query(
-    `UPDATE order_operations o SET settled_at = now() - make_interval(days => $2), ${changes},
-       status = jsonb_set(status, '{settled_at}', to_jsonb(to_char((now() - make_interval(days => $2)) AT TIME ZONE 'UTC',
-         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
-     WHERE operation_id = $1`,
-    [id, days],
-  );
-  await shop.query(
-    `UPDATE operation_attempts SET started_at = started_at - make_interval(days => $2)
-     WHERE operation = (SELECT id FROM order_operations WHERE operation_id = $1)`,
-    [id, days],
-  );
-}
 /** Rows beside an order: attempts, lines of the timeline, commands, triage. */
 async function beside(id: string): Promise<number[]> {
   const [row] = await shop.query<{ rows: number[] }>(
@@ -121,22 +91,22 @@ describe('an order that is watched no longer', () => {
     });
     const before = await shop.get('old');
 
-    await settledAgo('old', 180 + 364);
-    expect(await keeping().round()).toEqual(NOTHING);
-    await settledAgo('old', 180 + 366);
-    expect(await keeping().round()).toEqual({ ...NOTHING, personal_data: 1 });
+    await settledAgo(shop, 'old', 180 + 364);
+    expect(await keeping(shop).round()).toEqual(NOTHING);
+    await settledAgo(shop, 'old', 180 + 366);
+    expect(await keeping(shop).round()).toEqual({ ...NOTHING, personal_data: 1 });
     expect(await customerOf('old')).toBeNull();
     expect(await shop.timeline('old')).toEqual(
       expect.arrayContaining(['note_added', 'personal_data_erased']),
     );
     expect((await beside('old'))[0]).toBeGreaterThan(3);
-    expect(await keeping().round()).toEqual(NOTHING);
+    expect(await keeping(shop).round()).toEqual(NOTHING);
 
-    await settledAgo('old', 731);
-    expect(await keeping().round()).toEqual({ ...NOTHING, journals: 1 });
+    await settledAgo(shop, 'old', 731);
+    expect(await keeping(shop).round()).toEqual({ ...NOTHING, journals: 1 });
     expect(await beside('old')).toEqual([0, 2, 0, 0]);
     expect(await shop.timeline('old')).toEqual(['personal_data_erased', 'journal_deleted']);
-    expect(await keeping().round()).toEqual(NOTHING);
+    expect(await keeping(shop).round()).toEqual(NOTHING);
 
     // Read anew by the provider's word: nothing is sent, nothing is made twice.
     const sent = await shop.control.journalSequence();
@@ -161,8 +131,8 @@ describe('an order that is watched no longer', () => {
     await shop.settle('late');
     await shop.cancel('late');
     await shop.settle('late');
-    await settledAgo('late', 731);
-    expect(await keeping({ personal_data: null }).round()).toEqual({ ...NOTHING, journals: 1 });
+    await settledAgo(shop, 'late', 731);
+    expect(await keeping(shop, { personal_data: null }).round()).toEqual({ ...NOTHING, journals: 1 });
     await shop.control.dashboard('pay_late', { operation_id: 'late' });
     expect(await shop.hook('late', 'payment_intent.succeeded')).toBe('woken');
     expect((await shop.settle('late')).status).toMatchObject({
@@ -171,12 +141,12 @@ describe('an order that is watched no longer', () => {
     });
     expect(await shop.control.ledger('late')).toMatchObject({ effects: { refunds: 1 }, violations: [] });
     // Settled anew, it has its time again, and then goes again.
-    expect(await keeping().round()).toEqual(NOTHING);
-    await settledAgo('late', 731);
+    expect(await keeping(shop).round()).toEqual(NOTHING);
+    await settledAgo(shop, 'late', 731);
     await shop.query(
       `UPDATE order_operations SET journal_deleted_at = now() - interval '800 days' WHERE operation_id = 'late'`,
     );
-    expect(await keeping({ personal_data: null }).round()).toMatchObject({ journals: 1 });
+    expect(await keeping(shop, { personal_data: null }).round()).toMatchObject({ journals: 1 });
     expect((await beside('late'))[0]).toBe(0);
   });
 
@@ -184,8 +154,8 @@ describe('an order that is watched no longer', () => {
     await fulfilled('refunded', { payment: { payment_method: 'pm_card_refundFail' } });
     await shop.call('POST', pathOf('refunded', '/refunds'), { body: { refund_id: 'r1', amount: 3_000 } });
     await shop.settle('refunded');
-    await settledAgo('refunded', 731);
-    expect(await keeping().round()).toMatchObject({ journals: 1, personal_data: 1 });
+    await settledAgo(shop, 'refunded', 731);
+    expect(await keeping(shop).round()).toMatchObject({ journals: 1, personal_data: 1 });
     await shop.control.dashboard('fail_refund', { operation_id: 'refunded' });
     expect(await shop.hook('refunded', 'refund.failed')).toBe('woken');
     expect((await shop.settle('refunded')).status.attention?.reason).toBe('RefundFailed');
@@ -223,21 +193,21 @@ describe('nothing goes', () => {
   ];
   test.each(rows)('$name', async ({ name, changes, beside: more }) => {
     await fulfilled(name, { payment: { customer: 'cus_Keep' } });
-    await settledAgo(name, 4_000);
+    await settledAgo(shop, name, 4_000);
     if (changes !== '')
       await shop.query(`UPDATE order_operations SET ${changes} WHERE operation_id = $1`, [name]);
     if (more !== undefined) await shop.query(more, [name]);
     const before = await beside(name);
-    expect(await keeping().round()).toEqual(NOTHING);
+    expect(await keeping(shop).round()).toEqual(NOTHING);
     expect(await beside(name)).toEqual(before);
     expect(await customerOf(name)).toBe('cus_Keep');
   });
 
   test('where it is configured so', async () => {
     await fulfilled('for ever');
-    await settledAgo('for ever', 10_000);
+    await settledAgo(shop, 'for ever', 10_000);
     expect(
-      await keeping({ webhooks: null, findings: null, journal: null, personal_data: null }).round(),
+      await keeping(shop, { webhooks: null, findings: null, journal: null, personal_data: null }).round(),
     ).toEqual(NOTHING);
   });
 });
@@ -255,9 +225,9 @@ test('the inbox forgets old webhooks, not those of an order that is not done', a
       )
     ).map(({ operation_id }) => operation_id);
   await shop.query(`UPDATE provider_events SET received_at = now() - interval '29 days'`);
-  expect(await keeping().round()).toEqual(NOTHING);
+  expect(await keeping(shop).round()).toEqual(NOTHING);
   await shop.query(`UPDATE provider_events SET received_at = now() - interval '31 days'`);
-  expect((await keeping().round()).webhooks).toBeGreaterThan(0);
+  expect((await keeping(shop).round()).webhooks).toBeGreaterThan(0);
   expect(await inbox()).toEqual(['untold']);
   // Told once more, it only looks once more.
   expect(await shop.hook('told', 'payment_intent.succeeded')).toBe('woken');
@@ -271,7 +241,7 @@ test('previews that nobody confirmed go, also of an order that lives; what was a
   await aDesk(shop).preview('lives', 'pause');
   await aDesk(shop).command('lives', 'pause');
   await shop.query(`UPDATE commands SET expires_at = now() - interval '25 hours'`);
-  expect((await keeping().round()).previews).toBeGreaterThan(0);
+  expect((await keeping(shop).round()).previews).toBeGreaterThan(0);
   expect((await beside('lives'))[2]).toBe(1);
 });
 
@@ -297,12 +267,12 @@ test('a list of commands goes when nobody confirmed it, or when the journals of 
     );
   await insert('asked', 'ended');
   await insert('never asked', 'previewed');
-  expect(await keeping().round()).toMatchObject({ lists: 1, previews: 0 });
+  expect(await keeping(shop).round()).toMatchObject({ lists: 1, previews: 0 });
   // Why a row of it was refused is told as long as its order's journal.
   expect([await lists(), (await beside('listed'))[2]]).toEqual([['asked'], 1]);
-  await settledAgo('listed', 731);
-  expect(await keeping().round()).toMatchObject({ lists: 0, journals: 1 });
-  expect(await keeping().round()).toMatchObject({ lists: 1 });
+  await settledAgo(shop, 'listed', 731);
+  expect(await keeping(shop).round()).toMatchObject({ lists: 0, journals: 1 });
+  expect(await keeping(shop).round()).toMatchObject({ lists: 1 });
   expect(await lists()).toEqual([]);
 });
 
@@ -335,7 +305,7 @@ test('findings that were resolved go with their decisions and journal; decisions
   await insert('pi_decided', 'resolved', null, 'accepted');
   // Nobody approved it in time, and nobody can any more.
   await insert('pi_lapsed', 'resolved', null, 'awaiting_approval');
-  expect(await keeping().round()).toMatchObject({ findings: 2 });
+  expect(await keeping(shop).round()).toMatchObject({ findings: 2 });
   const left = await shop.query<{ reference: string; attempts: number }>(
     `SELECT f.reference, count(a.*)::int AS attempts FROM findings f LEFT JOIN finding_attempts a USING (finding_id)
      WHERE f.reference LIKE 'pi\\_%' AND f.reference IN ('pi_gone', 'pi_lapsed', 'pi_open', 'pi_suspected', 'pi_watched', 'pi_decided') GROUP BY 1 ORDER BY 1`,
@@ -348,28 +318,28 @@ test('findings that were resolved go with their decisions and journal; decisions
 test('a row that somebody holds is left to a later round, and holds up nobody', async () => {
   await fulfilled('held');
   await fulfilled('free');
-  await settledAgo('held', 900);
-  await settledAgo('free', 900);
+  await settledAgo(shop, 'held', 900);
+  await settledAgo(shop, 'free', 900);
   const { Client } = await import('pg');
   const other = new Client({ connectionString: shop.world.db.url });
   await other.connect();
   try {
     await other.query('BEGIN');
     await other.query(`SELECT 1 FROM order_operations WHERE operation_id = 'held' FOR UPDATE`);
-    expect(await keeping().round()).toMatchObject({ journals: 1, personal_data: 1 });
+    expect(await keeping(shop).round()).toMatchObject({ journals: 1, personal_data: 1 });
     expect(await beside('free')).toEqual([0, 2, 0, 0]);
     await other.query('COMMIT');
   } finally {
     await other.end();
   }
-  expect(await keeping().round()).toMatchObject({ journals: 1, personal_data: 1 });
+  expect(await keeping(shop).round()).toMatchObject({ journals: 1, personal_data: 1 });
 });
 
 test('rounds at once share the work, and none of it is told twice', async () => {
   const ids = Array.from({ length: 6 }, (_, at) => `shared ${at}`);
   for (const id of ids) await fulfilled(id);
-  for (const id of ids) await settledAgo(id, 900);
-  const rounds = await Promise.all([keeping().round(), keeping().round(), keeping().round()]);
+  for (const id of ids) await settledAgo(shop, id, 900);
+  const rounds = await Promise.all([keeping(shop).round(), keeping(shop).round(), keeping(shop).round()]);
   expect(rounds.reduce((sum, { journals }) => sum + journals, 0)).toBe(6);
   expect(rounds.reduce((sum, { personal_data }) => sum + personal_data, 0)).toBe(6);
   for (const id of ids)
@@ -378,10 +348,10 @@ test('rounds at once share the work, and none of it is told twice', async () => 
 
 test('a kind that fails keeps none of the others', async () => {
   await fulfilled('others');
-  await settledAgo('others', 900);
+  await settledAgo(shop, 'others', 900);
   await shop.query('ALTER TABLE provider_events RENAME TO provider_events_away');
   try {
-    expect(await keeping().round()).toMatchObject({ webhooks: 0, journals: 1, personal_data: 1 });
+    expect(await keeping(shop).round()).toMatchObject({ webhooks: 0, journals: 1, personal_data: 1 });
   } finally {
     await shop.query('ALTER TABLE provider_events_away RENAME TO provider_events');
   }
