@@ -117,8 +117,11 @@ GROUP BY provider_accounts.account, permits.kind, permits.granted`,
 };
 
 /**
- * The journals of claimed records. A statement of its own: a claim sees each row as its last writer left it, but other
- * tables as they were when the claim began, which can be a moment earlier.
+ * The journals of claimed records, each looked up by itself, whatever the planner was last told of the table. A statement
+ * of its own: a claim sees each row as its last writer left it, but other tables as they were when the claim began, which
+ * can be a moment earlier.
  */
-export const JOURNALS =
-  'SELECT * FROM operation_attempts WHERE operation = ANY ($1::bigint[]) ORDER BY attempt_id';
+export const JOURNALS = `
+SELECT journal.* FROM unnest($1::bigint[]) AS claimed(id),
+  LATERAL (SELECT * FROM operation_attempts WHERE operation = claimed.id OFFSET 0) journal
+ORDER BY journal.attempt_id`;

@@ -1,7 +1,7 @@
 /** What statements read: little, whatever the planner was last told of the tables. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Client } from 'pg';
-import { CLAIM } from '../../src/store/claim.js';
+import { CLAIM, JOURNALS } from '../../src/store/claim.js';
 import { RECORD } from '../../src/store/entry.js';
 import { MATCHING } from '../../src/store/finding-store.js';
 import { COUNT } from '../../src/store/statistics.js';
@@ -67,6 +67,7 @@ const readWhole = (node: Node): string[] => [
 
 test.each([
   ['a claim', CLAIM.text, `10, 'w', 1, 1, 1, 1, 10, '{}', '{}'`],
+  ['the journals of a claim', JOURNALS, `'{}'`],
   ['a write', RECORD.text, `'[]', 1`],
 ])(
   '%s that is planned once, while the tables are empty, reads none of them whole',
