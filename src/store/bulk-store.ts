@@ -3,7 +3,7 @@ import type { Command, CommandName } from '../operation/command-rule.js';
 import type { CommandOutcome, Difference, Evidence } from '../operation/evidence.js';
 import type { CommandState, NewPreview } from './command-store.js';
 import type { Database } from './database.js';
-import { storable } from './entry.js';
+import { storable } from './storable.js';
 import type { Actor } from './record.js';
 
 export type BulkState = 'previewed' | 'awaiting_approval' | 'running' | 'ended';

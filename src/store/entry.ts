@@ -1,7 +1,9 @@
 /** What a pass writes at one moment, and the one statement that writes it. */
+import { rowsOf, valuesOf, type Columns } from './columns.js';
 import type { JournalAttempt, EventDraft } from './record.js';
 import { storedFacts, storedShown, storedStatus } from './stored.js';
 import type { Outcome, Parameters, Resolution, StepName } from '../operation/attempt.js';
+import type { Failure } from '../operation/failure.js';
 import type { Facts, Status } from '../operation/operation.js';
 
 export interface Intent {
@@ -50,6 +52,55 @@ export interface Recorded {
   readonly attempt: JournalAttempt | null;
 }
 
+/** What RECORD is given of an entry. */
+const COLUMNS: Columns<Entry> = {
+  row: ['bigint', ({ row }) => row],
+  worker: ['text', ({ worker }) => worker],
+  fencing_token: ['bigint', ({ fencing_token }) => fencing_token],
+  resource_version: ['bigint', ({ resource_version }) => resource_version],
+  generation: ['integer', ({ generation }) => generation],
+  facts: ['jsonb', ({ facts }) => storedFacts(facts)],
+  status: ['jsonb', ({ status }) => storedStatus(status)],
+  provider_reference: ['text', ({ provider_reference }) => provider_reference],
+  changed: ['boolean', ({ changed }) => changed],
+  lines: ['json', linesOf],
+  resolved: ['json', ({ resolved }) => (resolved.length === 0 ? null : resolved)],
+  attempt_id: ['bigint', ({ completed }) => completed?.attempt_id],
+  outcome: ['text', ({ completed }) => completed?.outcome.kind],
+  key_spent: ['boolean', ({ completed }) => completed?.outcome.key_spent],
+  failure: ['jsonb', failureIn],
+  shown: ['jsonb', ({ completed }) => completed?.outcome.shown && storedShown(completed.outcome.shown)],
+  request_id: ['text', (entry) => entry.completed?.outcome.request_id ?? failureIn(entry)?.request_id],
+  step: ['text', (entry) => intentIn(entry)?.step],
+  target: ['text', (entry) => intentIn(entry)?.target],
+  ordinal: ['integer', (entry) => intentIn(entry)?.ordinal],
+  effect_key: ['text', (entry) => intentIn(entry)?.effect_key],
+  parameters: ['json', (entry) => intentIn(entry)?.parameters],
+  lease_ms: ['float8', ({ next }) => (next.kind === 'intent' ? next.lease_ms : null)],
+  look_in_ms: ['float8', ({ next }) => (next.kind === 'release' ? next.look_in_ms : null)],
+};
+
+const intentIn = ({ next }: Entry): Intent | null => (next.kind === 'intent' ? next.intent : null);
+
+function failureIn({ completed }: Entry): Failure | null {
+  return completed !== null && 'failure' in completed.outcome ? completed.outcome.failure : null;
+}
+
+function linesOf({ events, transitions }: Entry): readonly unknown[] | null {
+  if (events.length === 0 && transitions.length === 0) return null;
+  return [...events.map(toLine), ...transitions.map(toDerivedLine)];
+}
+
+const toLine = ({ type, actor, message, data }: EventDraft): Record<string, unknown> => ({
+  type,
+  actor_kind: actor.kind,
+  actor_name: actor.name,
+  message,
+  data,
+});
+/** It tells of the status, and is told only where that is written. */
+const toDerivedLine = (event: EventDraft): Record<string, unknown> => ({ ...toLine(event), derived: true });
+
 /**
  * One write for one moment of a pass. A crash before it leaves the former moment, a crash after it the new one:
  * the answer, what it means, and the intent of the next effect are never apart.
@@ -66,12 +117,7 @@ WITH input AS (
   -- Nothing is left out. The limits tell the planner that entries are few, so that it looks rows up, also where it was
   -- asked when the tables were small. What a part needs of its entry comes through the part before: joined, the parts
   -- of a batch would be compared each with each.
-  SELECT * FROM (SELECT * FROM json_to_recordset($1::json) AS i(
-    "row" bigint, worker text, fencing_token bigint, resource_version bigint, generation integer,
-    facts jsonb, status jsonb, provider_reference text, changed boolean, lines json,
-    attempt_id bigint, outcome text, key_spent boolean, failure jsonb, shown jsonb, request_id text, resolved json,
-    step text, target text, ordinal integer, effect_key text, parameters json, lease_ms float8, look_in_ms float8)
-    LIMIT $2) given LIMIT $2
+  SELECT * FROM (SELECT * FROM ${rowsOf(COLUMNS, 2)} LIMIT $1) given LIMIT $1
 ), stopped AS (
   SELECT coalesce(array_agg(account), '{}') AS accounts FROM provider_accounts WHERE paused IS NOT NULL
 ), completed AS (
@@ -159,25 +205,14 @@ FROM json_to_recordset($1::json) AS i(
   JOIN operation_attempts a ON a.operation = o.id AND a.fencing_token = i.fencing_token
     AND a.effect_key = i.effect_key AND a.completed_at IS NULL AND a.attempt_id IS DISTINCT FROM i.attempt_id`;
 
-/** In JSON: what no jsonb can hold, a NUL or half of a pair of surrogates. An answer may hold anything. */
-const UNSTORABLE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
-
-/** As JSON that Postgres takes: an answer with such a character is kept with a mark in its place, not lost. */
-export function storable(value: unknown): string {
-  const json = JSON.stringify(value);
-  // The search for any escape is many times faster, and there is none as a rule.
-  return json.includes('\\u') && UNSTORABLE.test(json) ? JSON.stringify(marked(value)) : json;
-}
-
-function marked(value: unknown): unknown {
-  if (typeof value === 'string') return value.replaceAll('\0', '\uFFFD').replaceAll(/\p{Cs}/gu, '\uFFFD');
-  if (Array.isArray(value)) return value.map(marked);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [marked(name), marked(member)]));
-}
+/** The parameters of RECORD: at most one entry a row. */
+export const batchOf = (entries: readonly Entry[]): unknown[] => [
+  entries.length,
+  ...valuesOf(COLUMNS, inOrder(entries)),
+];
 
 /** In the order of their ids: two batches that lock the same rows do not wait for each other. */
-export const inOrder = (entries: readonly Entry[]): Entry[] =>
+const inOrder = (entries: readonly Entry[]): Entry[] =>
   entries.toSorted((a, b) => (BigInt(a.row) < BigInt(b.row) ? -1 : 1));
 
 /** The try that was just recorded: what Postgres was given, and what it gave. */
@@ -209,54 +244,3 @@ export function opened(
     resolution: null,
   };
 }
-
-/**
- * An entry in the shape of RECORD's input; what is undefined is not sent, and null there. Members are named one by one,
- * so that the order of keys is ours.
- */
-export function toInput(entry: Entry): Record<string, unknown> {
-  const { next } = entry;
-  const outcome = entry.completed?.outcome;
-  const intent = next.kind === 'intent' ? next.intent : undefined;
-  return {
-    row: entry.row,
-    worker: entry.worker,
-    fencing_token: entry.fencing_token,
-    resource_version: entry.resource_version,
-    generation: entry.generation,
-    facts: storedFacts(entry.facts),
-    status: storedStatus(entry.status),
-    provider_reference: entry.provider_reference ?? undefined,
-    changed: entry.changed,
-    attempt_id: entry.completed?.attempt_id,
-    outcome: outcome?.kind,
-    key_spent: outcome?.key_spent,
-    failure: outcome !== undefined && 'failure' in outcome ? outcome.failure : undefined,
-    shown: outcome?.shown === undefined ? undefined : storedShown(outcome.shown),
-    request_id:
-      outcome?.request_id ??
-      (outcome !== undefined && 'failure' in outcome ? outcome.failure.request_id : undefined),
-    resolved: unlessEmpty(entry.resolved),
-    lines: unlessEmpty([...entry.events.map(toLine), ...entry.transitions.map(toDerivedLine)]),
-    step: intent?.step,
-    target: intent?.target,
-    ordinal: intent?.ordinal,
-    effect_key: intent?.effect_key,
-    parameters: intent?.parameters,
-    lease_ms: next.kind === 'intent' ? next.lease_ms : undefined,
-    look_in_ms: next.kind === 'release' ? (next.look_in_ms ?? undefined) : undefined,
-  };
-}
-
-const toLine = ({ type, actor, message, data }: EventDraft): Record<string, unknown> => ({
-  type,
-  actor_kind: actor.kind,
-  actor_name: actor.name,
-  message,
-  data,
-});
-/** It tells of the status, and is told only where that is written. */
-const toDerivedLine = (event: EventDraft): Record<string, unknown> => ({ ...toLine(event), derived: true });
-
-const unlessEmpty = <T>(list: readonly T[]): readonly T[] | undefined =>
-  list.length === 0 ? undefined : list;

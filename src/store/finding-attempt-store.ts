@@ -3,7 +3,7 @@ import type { SweepClaim } from '../findings/rounds.js';
 import type { Outcome, Parameters } from '../operation/attempt.js';
 import type { Database } from './database.js';
 import type { OperationAttemptRow } from './entities.js';
-import { storable } from './entry.js';
+import { storable } from './storable.js';
 import { toAttempt } from './mapping.js';
 import type { JournalAttempt } from './record.js';
 

@@ -5,7 +5,7 @@ import type { GiveBack } from '../findings/give-back.js';
 import type { SweepClaim } from '../findings/rounds.js';
 import type { Bound, CommandOutcome } from '../operation/evidence.js';
 import { violatedConstraint, type Database } from './database.js';
-import { storable } from './entry.js';
+import { storable } from './storable.js';
 import { DECISION, FINDING_COMMANDS, REFUND_AT_WORK } from './finding-command-sql.js';
 import type { CommandState } from './command-store.js';
 import type { EventDraft } from './record.js';

@@ -16,7 +16,7 @@ import { cursorOf } from './cursor.js';
 import type { Database } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toRecord } from './mapping.js';
-import { storable } from './entry.js';
+import { storable } from './storable.js';
 import { FINDING_COMMANDS, LAST_COMMAND } from './finding-command-sql.js';
 
 /** What somebody last asked for. */

@@ -4,7 +4,7 @@ import type { Totals } from '../findings/compare.js';
 import type { Progress, Round, SweepClaim } from '../findings/rounds.js';
 import type { Database } from './database.js';
 import { toDraftInput } from './finding-store.js';
-import { storable } from './entry.js';
+import { storable } from './storable.js';
 
 /** What one page leaves behind. */
 export interface PageEntry {

@@ -9,7 +9,7 @@ import { Coalescer } from './coalescer.js';
 import { isAway, violatedConstraint, type Database, type Patience } from './database.js';
 import type { OperationAttemptRow, OrderOperationRow } from './entities.js';
 import { refundAtWork } from './finding-command-sql.js';
-import { BEGUN, inOrder, opened, RECORD, storable, toInput, type Entry, type Recorded } from './entry.js';
+import { batchOf, BEGUN, opened, RECORD, type Entry, type Recorded } from './entry.js';
 import { toAttempt, toRecord } from './mapping.js';
 import type { JournalAttempt } from './record.js';
 import type { Pause, Status } from '../operation/operation.js';
@@ -180,7 +180,7 @@ export class PassStore {
       woken: boolean;
       attempt_id: string | null;
       started_at: Date | null;
-    }>(RECORD, [storable(inOrder(entries).map(toInput)), entries.length], patience);
+    }>(RECORD, batchOf(entries), patience);
     const written = new Map(rows.map((row) => [row.row, row]));
     return entries.map((entry) => {
       const row = written.get(entry.row);

@@ -1,6 +1,7 @@
 /** The API's side of the record: reads, creates, and changes of the wish. Each write is one statement. */
 import { Brackets, In } from 'typeorm';
 import { Coalescer } from './coalescer.js';
+import { rowsOf, valuesOf, type Columns } from './columns.js';
 import { cursorOf } from './cursor.js';
 import { isAway, type Database, type Patience } from './database.js';
 import { type OperationAttemptRow, type OperationEventRow, OrderOperationRow } from './entities.js';
@@ -21,25 +22,40 @@ import { readStatus, storedFacts, storedStatus } from './stored.js';
 
 const CURSOR = cursorOf('o');
 
+/** What CREATE is given of a new operation. */
+const COLUMNS: Columns<NewOperation> = {
+  operation_id: ['text', ({ operation_id }) => operation_id],
+  account: ['text', ({ account }) => account],
+  labels: ['jsonb', ({ labels }) => labels],
+  actor_kind: ['text', ({ requested_by }) => requested_by.kind],
+  actor_name: ['text', ({ requested_by }) => requested_by.name],
+  created_at: ['timestamptz', ({ created_at }) => created_at],
+  spec: ['jsonb', ({ wish }) => wish.spec],
+  cancellation: ['jsonb', ({ wish }) => wish.cancellation],
+  paused: ['jsonb', ({ wish }) => wish.paused],
+  confirmation: ['integer', ({ wish }) => wish.confirmation],
+  payment_number: ['integer', ({ wish }) => wish.payment_number],
+  status: ['jsonb', ({ status }) => storedStatus(status)],
+  deadline_at: ['timestamptz', ({ status }) => status.deadline_at],
+};
+
 /** Due at once: each row is inserted together with its first event, so that neither exists alone. */
 const CREATE = {
   name: 'create',
   text: `
 WITH input AS (
-  SELECT * FROM json_to_recordset($1::json) AS i(
-    operation_id text, account text, labels jsonb, requested_by json, created_at timestamptz, wish jsonb, status jsonb)
+  SELECT * FROM ${rowsOf(COLUMNS, 2)}
 ), created AS (
   INSERT INTO order_operations (operation_id, account, labels, requested_by, created_at, updated_at, spec,
     cancellation, paused, confirmation, payment_number, facts, status, deadline_at, next_attempt_at)
-  SELECT operation_id, account, labels, requested_by->>'name', created_at, created_at, wish->'spec',
-    nullif(wish->'cancellation', 'null'), nullif(wish->'paused', 'null'), (wish->>'confirmation')::integer,
-    (wish->>'payment_number')::integer, $2::jsonb, status, (status->>'deadline_at')::timestamptz, now()
+  SELECT operation_id, account, labels, actor_name, created_at, created_at, spec,
+    cancellation, paused, confirmation, payment_number, $1::jsonb, status, deadline_at, now()
   FROM input
   ON CONFLICT DO NOTHING
   RETURNING id, operation_id, created_at, labels, spec, status, next_attempt_at
 ), event AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message)
-  SELECT id, created.created_at, 'operation_created', requested_by->>'kind', requested_by->>'name', 'The wish was stored.'
+  SELECT id, created.created_at, 'operation_created', actor_kind, actor_name, 'The wish was stored.'
   FROM created JOIN input USING (operation_id)
 )
 SELECT operation_id, labels, spec, status, next_attempt_at FROM created`,
@@ -122,8 +138,7 @@ export class PostgresOperationStore implements OperationStore {
   ): Promise<(OperationRecord | null)[]> {
     // In one order everywhere, so that two batches that repeat each other do not wait for each other.
     const inOrder = operations.toSorted((a, b) => (a.operation_id < b.operation_id ? -1 : 1));
-    const documents = inOrder.map((operation) => ({ ...operation, status: storedStatus(operation.status) }));
-    const parameters = [JSON.stringify(documents), JSON.stringify(storedFacts(NO_FACTS))];
+    const parameters = [JSON.stringify(storedFacts(NO_FACTS)), ...valuesOf(COLUMNS, inOrder)];
     const rows = await this.#database.query<CreatedRow>(CREATE, parameters, patience);
     const created = new Map(rows.map((row) => [row.operation_id, row]));
     return operations.map((operation) => {

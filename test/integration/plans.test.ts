@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Client } from 'pg';
 import { CLAIM, JOURNALS } from '../../src/store/claim.js';
-import { RECORD } from '../../src/store/entry.js';
+import { batchOf, RECORD } from '../../src/store/entry.js';
 import { MATCHING } from '../../src/store/finding-store.js';
 import { COUNT } from '../../src/store/statistics.js';
 import { freshDatabase, type TestDatabase } from '../support/database.js';
@@ -68,7 +68,13 @@ const readWhole = (node: Node): string[] => [
 test.each([
   ['a claim', CLAIM.text, `10, 'w', 1, 1, 1, 1, 10, '{}', '{}'`],
   ['the journals of a claim', JOURNALS, `'{}'`],
-  ['a write', RECORD.text, `'[]', 1`],
+  [
+    'a write',
+    RECORD.text,
+    batchOf([])
+      .map((value) => `'${String(value)}'`)
+      .join(),
+  ],
 ])(
   '%s that is planned once, while the tables are empty, reads none of them whole',
   async (_name, text, values) => {

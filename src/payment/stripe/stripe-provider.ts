@@ -5,6 +5,7 @@ import type { Failure } from '../../operation/failure.js';
 import type { PaymentReading, Reading, RefundReading } from '../../operation/observation.js';
 import type { PaymentStep } from '../../operation/step.js';
 import type { AccountIdentity, CustomerAccess, PaymentCall, PaymentPage, PaymentProvider } from '../port.js';
+import { withoutTrace } from './client.js';
 import { saysAbsent } from './fault.js';
 import { inStableOrder, NOT_SENDABLE, prepare, type PayloadOptions } from './payload.js';
 import { StripeReader, type Got } from './stripe-reader.js';
@@ -185,7 +186,7 @@ export class StripeProvider implements PaymentProvider {
       }
     };
     try {
-      return { kind: 'resolved', value: await send() };
+      return { kind: 'resolved', value: await withoutTrace(send) };
     } catch (error) {
       return { kind: 'thrown', error };
     }

@@ -2,6 +2,7 @@
 import type Stripe from 'stripe';
 import type { z } from 'zod';
 import type { Failure } from '../../operation/failure.js';
+import { withoutTrace } from './client.js';
 import { saysAbsent, toFault, type Fault } from './fault.js';
 import { envelopeOf, isSuccess } from './to-outcome.js';
 import {
@@ -171,7 +172,7 @@ const refusesExpand = (fault: Fault | null): boolean =>
 async function read<T>(get: () => Promise<unknown>, schema: z.ZodType<T>): Promise<Got<T>> {
   let value: unknown;
   try {
-    value = await get();
+    value = await withoutTrace(get);
   } catch (thrown) {
     const fault = toFault(thrown);
     return { ok: false, failure: fault.failure, fault };
