@@ -59,7 +59,12 @@ export type Line = z.infer<typeof Line>;
 
 /** Lines that the warehouse does not tell cannot differ; nor does the order or the splitting of a sku. */
 export const sameLines = (held: readonly Line[] | null, wanted: readonly Line[]): boolean =>
-  held === null || sameMap(quantities(held), quantities(wanted));
+  held === null || isSameList(held, wanted) || sameMap(quantities(held), quantities(wanted));
+
+/** As a rule, and asked many times an order. */
+const isSameList = (held: readonly Line[], wanted: readonly Line[]): boolean =>
+  held.length === wanted.length &&
+  held.every(({ sku, quantity }, at) => sku === wanted[at]?.sku && quantity === wanted[at].quantity);
 
 const quantities = (lines: readonly Line[]): ReadonlyMap<string, number> =>
   lines.reduce(

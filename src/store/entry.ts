@@ -211,9 +211,9 @@ export const batchOf = (entries: readonly Entry[]): unknown[] => [
   ...valuesOf(COLUMNS, inOrder(entries)),
 ];
 
-/** In the order of their ids: two batches that lock the same rows do not wait for each other. */
+/** In the order of their ids, digit strings: two batches that lock the same rows do not wait for each other. */
 const inOrder = (entries: readonly Entry[]): Entry[] =>
-  entries.toSorted((a, b) => (BigInt(a.row) < BigInt(b.row) ? -1 : 1));
+  entries.toSorted((a, b) => a.row.length - b.row.length || (a.row < b.row ? -1 : 1));
 
 /** The try that was just recorded: what Postgres was given, and what it gave. */
 export function opened(

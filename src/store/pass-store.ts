@@ -51,7 +51,7 @@ const WAKE = `
 UPDATE order_operations SET wake = wake + 1, next_attempt_at = now() WHERE id = ANY ($1::bigint[])`;
 
 /** Entries in one statement: some hundred kilobytes at most. */
-const MOST_ENTRIES = 64;
+const MOST_ENTRIES = 128;
 
 /** Of a process that is known to be gone; what it may have left is found by reading, as after any lease. */
 const FREE_LEASES = `
