@@ -54,6 +54,12 @@ export default {
       { path: 'node_modules/stripe/' },
     ),
     only(
+      'http-client-in-outgoing-only',
+      'What a lost request may have done is decided in one place.',
+      { path: '^src', pathNot: '^src/outgoing' },
+      { path: 'node_modules/undici/' },
+    ),
+    only(
       'product-does-not-know-the-sandbox',
       'The sandbox is the outside world: no branch of the product may know of it.',
       { path: '^(src|migrations)', pathNot: '^src/sandbox' },

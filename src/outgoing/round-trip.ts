@@ -1,15 +1,37 @@
 /**
  * One HTTP exchange with another system, bounded as a whole: connecting, a resend, and the body to its last byte. What is
  * lost says whether anything can have left, since that decides what may be done next.
+ *
+ * Of undici there is only the client of one connection. Connecting, keeping and resending are decided here.
  */
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
-import https from 'node:https';
-import type { Socket } from 'node:net';
+import net, { type Socket } from 'node:net';
+import tls from 'node:tls';
+import { Client, type buildConnector, type Dispatcher } from 'undici';
 
-/** As Node documents for keep-alive: the other side closed an idle connection just when it was used again. */
-const CLOSED_WHILE_IDLE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
+/** The other side closed an idle connection just when it was used again. undici has its own code for an orderly close. */
+const CLOSED_WHILE_IDLE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+const CLIENT_OPTIONS = {
+  // The deadline of the exchange is the only one.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  // As long as the other side has not said otherwise; and a second less than it said.
+  keepAliveTimeout: 600_000,
+  keepAliveTimeoutThreshold: 1000,
+};
+
+/** Without the mark that some servers begin with, which is no JSON. */
+const UTF8 = new TextDecoder();
 
 export type TransportFailure = 'not_connected' | 'connection_lost' | 'timeout' | 'invalid_body';
+
+/** Before an answer began, and after. */
+const WORDS: Readonly<Record<TransportFailure, readonly [string, string]>> = {
+  not_connected: ['no connection', ''],
+  connection_lost: ['connection lost', 'the body broke off'],
+  timeout: ['no answer in time', 'the body did not end in time'],
+  invalid_body: ['', 'the body is too large'],
+};
 
 /** A request that got no usable answer. It has no `code` on purpose: client libraries resend on some codes. */
 export class TransportError extends Error {
@@ -26,176 +48,221 @@ export class TransportError extends Error {
   }
 }
 
-export interface Agents {
-  readonly http: http.Agent;
-  readonly https: https.Agent;
-}
-export const keepAliveAgents = (): Agents => ({
-  http: new http.Agent({ keepAlive: true }),
-  https: new https.Agent({ keepAlive: true }),
-});
-
 export interface Outgoing {
-  readonly secure: boolean;
-  readonly host: string;
-  readonly port: string;
+  readonly peer: Peer;
   readonly path: string;
   readonly method: string;
-  readonly headers: http.OutgoingHttpHeaders;
+  /** Without the length of the body. */
+  readonly headers: Readonly<Record<string, string | number | string[]>>;
   readonly body?: string;
   readonly timeout_ms: number;
   /** A larger body is not read to its end: `invalid_body`. */
   readonly largest_body_bytes: number;
-  readonly agents: Agents;
 }
 
-/** Resolves when the head of the answer is there. Rejects with TransportError. */
-export async function send(outgoing: Outgoing): Promise<Answer> {
-  const deadline = new Deadline(outgoing.timeout_ms);
-  try {
-    const response = await sendPersistently(outgoing, deadline);
-    response.once('close', () => deadline.clear());
-    return new Answer(response, deadline, outgoing.largest_body_bytes);
-  } catch (error) {
-    deadline.clear();
-    throw error;
-  }
-}
-
-/** Ends whichever request is under way. An AbortSignal would do the same at several times the cost. */
-class Deadline {
-  readonly #timer: NodeJS.Timeout;
-  #request: ClientRequest | null = null;
-  passed = false;
-
-  constructor(ms: number) {
-    this.#timer = setTimeout(() => {
-      this.passed = true;
-      this.#request?.destroy();
-    }, ms);
-  }
-
-  bounds(request: ClientRequest): void {
-    this.#request = request;
-    if (this.passed) request.destroy();
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer);
-  }
-}
-
-/** At most one resend, for a kept connection that turned out to be closed; keys make the two requests one effect. */
-async function sendPersistently(outgoing: Outgoing, deadline: Deadline): Promise<IncomingMessage> {
-  const first = await sendOnce(outgoing, deadline);
-  if (!(first instanceof Lost)) return first;
-  if (!first.idle) throw first.error;
-  const second = await sendOnce(outgoing, deadline);
-  if (!(second instanceof Lost)) return second;
-  // Whatever happened to the second request: the first may have arrived.
-  throw new TransportError(second.error.failure, false, second.error.message);
-}
-
-class Lost {
-  constructor(
-    readonly error: TransportError,
-    readonly idle: boolean,
-  ) {}
-}
-
-function sendOnce(outgoing: Outgoing, deadline: Deadline): Promise<IncomingMessage | Lost> {
-  const { secure, host, port, path, method, headers, agents, body } = outgoing;
-  return new Promise((resolve) => {
-    let connected = false;
-    let settled = false;
-    const lose = (request: ClientRequest | null, error: Error & { code?: string }): void => {
-      if (settled) return;
-      settled = true;
-      const code = error.code ?? error.name;
-      const failure = deadline.passed ? 'timeout' : connected ? 'connection_lost' : 'not_connected';
-      const message = {
-        timeout: 'no answer in time',
-        connection_lost: 'connection lost',
-        not_connected: 'no connection',
-      };
-      const detail = failure === 'timeout' ? message[failure] : `${message[failure]} (${code})`;
-      const idle =
-        failure === 'connection_lost' && request?.reusedSocket === true && CLOSED_WHILE_IDLE.has(code);
-      resolve(new Lost(new TransportError(failure, !connected, detail), idle));
-    };
-    try {
-      const agent = secure ? agents.https : agents.http;
-      const request = (secure ? https : http).request({ host, port, path, method, headers, agent });
-      deadline.bounds(request);
-      request.once('socket', (socket: Socket) => {
-        if (request.reusedSocket || !socket.connecting) connected = true;
-        // Data waits for the handshake, so a certificate that is refused means that nothing was sent.
-        else socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true));
-      });
-      request.once('response', (response: IncomingMessage) => {
-        settled = true;
-        resolve(response);
-      });
-      request.on('error', (error) => lose(request, error));
-      // An answer that switches protocols is followed by nothing else.
-      request.once('close', () => settled || lose(request, new Error('closed without an answer')));
-      request.end(body);
-    } catch (error) {
-      // Headers that cannot be written.
-      lose(null, error instanceof Error ? error : new Error('no request could be made'));
-    }
-  });
-}
+/** Resolves when the answer is there, or as much of it as came. Rejects with TransportError when not even its head did. */
+export const send = (outgoing: Outgoing): Promise<Answer> =>
+  new Promise((resolve, reject) => new Exchange(outgoing, resolve, reject).begin());
 
 export class Answer {
-  readonly #deadline: Deadline;
-  readonly #largest: number;
+  readonly #body: Buffer | TransportError;
 
   constructor(
-    readonly response: IncomingMessage,
-    deadline: Deadline,
-    largest: number,
+    readonly status: number,
+    /** Names in lower case; a list where one came several times. */
+    readonly headers: Record<string, string | string[]>,
+    body: Buffer | TransportError,
   ) {
-    this.#deadline = deadline;
-    this.#largest = largest;
+    this.#body = body;
   }
 
-  get status(): number {
-    return this.response.statusCode ?? 0;
-  }
-
-  /** The whole body. Rejects with TransportError. */
-  text(): Promise<string> {
-    const { response } = this;
-    const chunks: Buffer[] = [];
-    let size = 0;
-    return new Promise((resolve, reject) => {
-      const breakOff = (): void =>
-        reject(
-          this.#deadline.passed
-            ? this.failure('timeout', 'the body did not end in time')
-            : this.failure('connection_lost', 'the body broke off'),
-        );
-      if (response.closed) return breakOff();
-      response.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        if (size <= this.#largest) return void chunks.push(chunk);
-        reject(this.failure('invalid_body', 'the body is too large'));
-        response.destroy();
-      });
-      let ended = false;
-      response.once('end', () => {
-        ended = response.complete;
-        // Without the mark that some servers begin with, which is no JSON.
-        if (ended) resolve(new TextDecoder().decode(Buffer.concat(chunks)));
-      });
-      response.once('close', () => ended || breakOff());
-      // It closes, too.
-      response.on('error', () => undefined);
-    });
+  /** The whole body. Throws TransportError. */
+  text(): string {
+    if (this.#body instanceof TransportError) throw this.#body;
+    return UTF8.decode(this.#body);
   }
 
   failure(failure: TransportFailure, what: string): TransportError {
-    return new TransportError(failure, false, `HTTP ${this.status}, but ${what}`, this.status);
+    return unusable(this.status, failure, what);
   }
 }
+
+const unusable = (status: number, failure: TransportFailure, what: string): TransportError =>
+  new TransportError(failure, false, `HTTP ${status}, but ${what}`, status);
+
+/** Another system, and the connections to it that are kept. The one used last is used next, so that the others can end. */
+export class Peer {
+  readonly idle: Line[] = [];
+  /** Lets TLS begin sooner the next time. */
+  session: Buffer | undefined;
+
+  /** Scheme, host (an IPv6 address in brackets) and port. */
+  constructor(readonly origin: string) {}
+}
+
+/** At most one connection at a time, and one request on it. */
+class Line {
+  readonly client: Client;
+  readonly #peer: Peer;
+  socket: Socket | null = null;
+  /** The connection carried a request before, so the other side may have closed it meanwhile. */
+  kept = false;
+
+  constructor(peer: Peer) {
+    this.#peer = peer;
+    this.client = new Client(peer.origin, {
+      ...CLIENT_OPTIONS,
+      connect: (to, done) => this.#connect(to, done),
+    });
+  }
+
+  #connect({ protocol, hostname: host, port }: buildConnector.Options, done: buildConnector.Callback): void {
+    const secure = protocol === 'https:';
+    const { session } = this.#peer;
+    const socket = secure
+      ? tls
+          .connect({
+            host,
+            port: Number(port || 443),
+            // An address is no server name.
+            servername: net.isIP(host) === 0 ? host : '',
+            ALPNProtocols: ['http/1.1'],
+            ...(session && { session }),
+          })
+          .on('session', (next) => (this.#peer.session = next))
+      : net.connect({ host, port: Number(port || 80) });
+    this.socket = socket.setNoDelay(true).setKeepAlive(true, 1000);
+    this.kept = false;
+    const refused = (error: Error): void => done(error, null);
+    socket.once('error', refused);
+    // Data waits for the handshake, so a certificate that is refused means that nothing was sent.
+    socket.once(secure ? 'secureConnect' : 'connect', () => {
+      socket.off('error', refused);
+      done(null, socket);
+    });
+    socket.once('close', () => {
+      const at = this.#peer.idle.indexOf(this);
+      if (at !== -1) this.#peer.idle.splice(at, 1);
+    });
+  }
+
+  keep(): void {
+    this.kept = true;
+    this.#peer.idle.push(this);
+  }
+
+  /** undici would connect again for a request that it has not written yet. */
+  end(): void {
+    void this.client.destroy();
+    this.socket?.destroy();
+  }
+}
+
+/** A request until it is answered or lost. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #outgoing: Outgoing;
+  readonly #resolve: (answer: Answer) => void;
+  readonly #reject: (error: TransportError) => void;
+  readonly #timer: NodeJS.Timeout;
+  #line: Line;
+  #settled = false;
+  #resent = false;
+  /** Bytes may have left: by this request, or by this one and the one before. */
+  #written = false;
+  #everWritten = false;
+  /** What the connection had read when the request was written. */
+  #readBefore = 0;
+  #status = 0;
+  #headers: Record<string, string | string[]> = {};
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  constructor(
+    outgoing: Outgoing,
+    resolve: (answer: Answer) => void,
+    reject: (error: TransportError) => void,
+  ) {
+    this.#outgoing = outgoing;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#line = outgoing.peer.idle.pop() ?? new Line(outgoing.peer);
+    this.#timer = setTimeout(() => this.#lose('timeout'), outgoing.timeout_ms);
+  }
+
+  begin(): void {
+    const { path, method, headers, body = null } = this.#outgoing;
+    // Numbers are written as they are.
+    this.#line.client.dispatch({ path, method, headers: headers as Record<string, string>, body }, this);
+  }
+
+  /** The next thing that happens on the connection, which stands, is that the request is written. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Not what was told to be unsent; nor twice, were undici ever to resend by itself.
+    if (this.#settled || this.#written) return controller.abort(new Error('not to be written'));
+    this.#written = this.#everWritten = true;
+    this.#readBefore = this.#line.socket?.bytesRead ?? 0;
+  }
+
+  onResponseStart(_: unknown, status: number, headers: Record<string, string | string[] | undefined>): void {
+    // Hints that come before the answer are none.
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers as Record<string, string | string[]>;
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    if (this.#settled) return;
+    this.#size += chunk.length;
+    if (this.#size <= this.#outgoing.largest_body_bytes) this.#chunks.push(chunk);
+    else this.#lose('invalid_body');
+  }
+
+  onResponseEnd(): void {
+    if (this.#settled) return;
+    // A reset passes for the end of a body that has no length.
+    if (this.#line.socket?.errored) return this.#lose('connection_lost');
+    this.#settle();
+    this.#line.keep();
+    const [first] = this.#chunks;
+    const body = first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    this.#resolve(new Answer(this.#status, this.#headers, body));
+  }
+
+  /** At most one resend, for a kept connection that turned out to be closed; keys make the two requests one effect. */
+  onResponseError(_: unknown, error: Error & { code?: string }): void {
+    if (this.#settled) return;
+    const { kept, socket } = this.#line;
+    const idle =
+      !this.#written || (CLOSED_WHILE_IDLE.has(error.code ?? '') && socket?.bytesRead === this.#readBefore);
+    if (!kept || this.#resent || !idle)
+      return this.#lose(this.#written ? 'connection_lost' : 'not_connected', error);
+    this.#line.end();
+    this.#resent = true;
+    this.#written = false;
+    this.#line = new Line(this.#outgoing.peer);
+    this.begin();
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    clearTimeout(this.#timer);
+  }
+
+  #lose(failure: TransportFailure, error?: Error & { code?: string }): void {
+    this.#settle();
+    this.#line.end();
+    const [before, after] = WORDS[failure];
+    if (this.#status !== 0) {
+      const lost = unusable(this.#status, failure, after);
+      return this.#resolve(new Answer(this.#status, this.#headers, lost));
+    }
+    // Whatever happened to the last request: the one before may have arrived.
+    this.#reject(
+      new TransportError(failure, !this.#everWritten, `${before}${error ? ` (${nameOf(error)})` : ''}`),
+    );
+  }
+}
+
+/** Of an orderly close undici says more in words. */
+const nameOf = (error: Error & { code?: string }): string =>
+  error.code === 'UND_ERR_SOCKET' ? error.message : (error.code ?? error.name);

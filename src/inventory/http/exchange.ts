@@ -1,14 +1,14 @@
 /** One bounded HTTP exchange with the warehouse. Never throws; whether the request can have left is always told. */
-import { send, TransportError, type Agents, type TransportFailure } from '../../outgoing/round-trip.js';
+import { send, TransportError, type Peer, type TransportFailure } from '../../outgoing/round-trip.js';
 
 export interface Request {
+  readonly peer: Peer;
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
-  readonly url: string;
+  readonly path: string;
   /** Sent as JSON; undefined: no body. */
   readonly body?: unknown;
   /** For the whole exchange, the body included. */
   readonly timeout_ms: number;
-  readonly agents: Agents;
 }
 
 export type Body =
@@ -39,36 +39,25 @@ export type Exchange =
 /** 200 lines of 128 characters take 120 kB at most; the rest is room for members that are not read. */
 const LARGEST_BODY_BYTES = 1024 * 1024;
 
-export async function exchange({ method, url, body, timeout_ms, agents }: Request): Promise<Exchange> {
-  const { protocol, hostname, port, pathname } = new URL(url);
-  const secure = protocol === 'https:';
-  const json = body === undefined ? undefined : JSON.stringify(body);
+const ACCEPT_JSON = { accept: 'application/json' };
+const SEND_JSON = { ...ACCEPT_JSON, 'content-type': 'application/json' };
+
+export async function exchange({ peer, method, path, body, timeout_ms }: Request): Promise<Exchange> {
   try {
     const answer = await send({
-      secure,
-      // Node's http wants an IPv6 address without the brackets that a URL has.
-      host: hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: port !== '' ? port : secure ? '443' : '80',
-      path: pathname,
+      peer,
+      path,
       method,
-      headers: {
-        accept: 'application/json',
-        // A write without a body says so: some servers refuse one that leaves it open.
-        ...(json !== undefined
-          ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) }
-          : method !== 'GET' && { 'content-length': 0 }),
-      },
-      ...(json !== undefined && { body: json }),
+      headers: body === undefined ? ACCEPT_JSON : SEND_JSON,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
       timeout_ms,
       largest_body_bytes: LARGEST_BODY_BYTES,
-      agents,
     });
-    const retry_after_ms = seconds(answer.response.headers['retry-after']);
     return {
       kind: 'answer',
       status: answer.status,
-      body: bodyOf(await answer.text()),
-      retry_after_ms,
+      body: bodyOf(answer.text()),
+      retry_after_ms: seconds(answer.headers['retry-after']),
     };
   } catch (error) {
     if (error instanceof TransportError) return withoutBody(error);
@@ -105,6 +94,8 @@ function withoutBody({ failure, unsent, status, message }: TransportError): Exch
   return { kind: 'lost', unsent, code: LOST[failure], message: `The warehouse: ${message}.` };
 }
 
-/** The form of Retry-After that machines send; a date would need the warehouse's clock. */
-const seconds = (header: string | undefined): number | null =>
-  header !== undefined && /^\d{1,5}$/.test(header) ? Number(header) * 1000 : null;
+/** The form of Retry-After that machines send; a date would need the warehouse's clock. Of several the first counts. */
+function seconds(header: string | string[] | undefined): number | null {
+  const first = Array.isArray(header) ? header[0] : header;
+  return first !== undefined && /^\d{1,5}$/.test(first) ? Number(first) * 1000 : null;
+}

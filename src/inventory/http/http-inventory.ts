@@ -2,7 +2,7 @@
 import type { Outcome, Parameters } from '../../operation/attempt.js';
 import type { Reading, ReservationReading } from '../../operation/observation.js';
 import type { InventoryStep } from '../../operation/step.js';
-import { keepAliveAgents } from '../../outgoing/round-trip.js';
+import { Peer } from '../../outgoing/round-trip.js';
 import type { Inventory, InventoryCall } from '../port.js';
 import { AMBIGUOUS_REFUSAL, settleRefusal, toOutcome, toReading } from './answers.js';
 import { exchange, type Exchange, type Request } from './exchange.js';
@@ -15,12 +15,13 @@ export interface HttpInventoryOptions {
 }
 
 export class HttpInventory implements Inventory {
-  readonly #base: string;
+  readonly #peer: Peer;
+  readonly #path: string;
   readonly #timeoutMs: number;
-  readonly #agents = keepAliveAgents();
 
   constructor({ base, timeout_ms }: HttpInventoryOptions) {
-    this.#base = `${base.origin}${base.pathname.replace(/\/+$/, '')}`;
+    this.#peer = new Peer(base.origin);
+    this.#path = `${base.pathname.replace(/\/+$/, '')}/reservations`;
     this.#timeoutMs = timeout_ms;
   }
 
@@ -70,10 +71,10 @@ export class HttpInventory implements Inventory {
       return { kind: 'lost', unsent: true, code: 'inventory_misconfigured', message };
     }
     return exchange({
+      peer: this.#peer,
       method,
-      url: `${this.#base}/reservations/${key}${suffix}`,
+      path: `${this.#path}/${key}${suffix}`,
       timeout_ms: this.#timeoutMs,
-      agents: this.#agents,
       ...(body !== undefined && { body }),
     });
   }

@@ -48,8 +48,7 @@ function address(base: URL): { host: string; port: string; protocol: 'http' | 'h
   }
   const protocol = base.protocol === 'http:' ? 'http' : 'https';
   return {
-    // Node's http wants an IPv6 address without the brackets that a URL has.
-    host: base.hostname.replace(/^\[(.*)\]$/, '$1'),
+    host: base.hostname,
     port: base.port !== '' ? base.port : protocol === 'http' ? '80' : '443',
     protocol,
   };

@@ -4,9 +4,8 @@
  * timeout; a refused connection after that resend looks as if nothing had been sent; a body is read without bound;
  * and a JSON body that is no object (`"ok"`, `17`) ends in a rejection that nobody handles, which ends the process.
  */
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type Stripe from 'stripe';
-import { keepAliveAgents, send, type Answer } from '../../outgoing/round-trip.js';
+import { Peer, send, type Answer } from '../../outgoing/round-trip.js';
 
 /** A page of 100 objects, each with the largest metadata, stays below 3 MB. */
 const LARGEST_BODY_BYTES = 8 * 1024 * 1024;
@@ -15,7 +14,8 @@ type HttpClient = NonNullable<NonNullable<ConstructorParameters<typeof Stripe>[1
 type HttpResponse = Awaited<ReturnType<HttpClient['makeRequest']>>;
 
 export class Transport implements HttpClient {
-  readonly #agents = keepAliveAgents();
+  /** By origin. */
+  readonly #peers = new Map<string, Peer>();
 
   getClientName(): string {
     return 'node';
@@ -27,25 +27,28 @@ export class Transport implements HttpClient {
     port: string,
     path: string,
     method: string,
-    headers: OutgoingHttpHeaders,
+    headers: Parameters<HttpClient['makeRequest']>[4],
     body: string,
     protocol: string,
     timeout: number,
   ): Promise<HttpResponse> {
     return new SdkResponse(
       await send({
-        secure: protocol !== 'http',
-        host,
-        port,
+        peer: this.#peer(`${protocol}://${host}:${port}`),
         path,
         method,
         headers,
         body,
         timeout_ms: timeout,
         largest_body_bytes: LARGEST_BODY_BYTES,
-        agents: this.#agents,
       }),
     );
+  }
+
+  #peer(origin: string): Peer {
+    let peer = this.#peers.get(origin);
+    if (peer === undefined) this.#peers.set(origin, (peer = new Peer(origin)));
+    return peer;
   }
 }
 
@@ -60,29 +63,26 @@ class SdkResponse implements HttpResponse {
     return this.#answer.status;
   }
 
-  getHeaders(): Record<string, string | string[]> {
-    return Object.fromEntries(
-      Object.entries(this.#answer.response.headers).filter(
-        (entry): entry is [string, string | string[]] => entry[1] !== undefined,
-      ),
-    );
+  getHeaders(): Answer['headers'] {
+    return this.#answer.headers;
   }
 
-  getRawResponse(): IncomingMessage {
-    return this.#answer.response;
+  /** What the SDK hangs on an object as `lastResponse`. */
+  getRawResponse(): { statusCode: number; headers: Answer['headers'] } {
+    return { statusCode: this.#answer.status, headers: this.#answer.headers };
   }
 
-  toStream(): IncomingMessage {
-    return this.#answer.response;
-  }
-
-  dispose(): void {
-    this.#answer.response.destroy();
+  toStream(): never {
+    throw new Error('no call of this service streams');
   }
 
   /** The body as a JSON object or array; anything else is a TransportError, which the SDK passes on. */
-  async toJSON(): Promise<unknown> {
-    const text = await this.#answer.text();
+  toJSON(): Promise<unknown> {
+    return new Promise((resolve) => resolve(this.#read()));
+  }
+
+  #read(): object {
+    const text = this.#answer.text();
     try {
       const value: unknown = JSON.parse(text);
       if (typeof value === 'object' && value !== null) return value;
