@@ -166,7 +166,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #timer: NodeJS.Timeout;
   #line: Line;
   #settled = false;
-  #resent = false;
   /** Bytes may have left: by this request, or by this one and the one before. */
   #written = false;
   #everWritten = false;
@@ -228,16 +227,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve(new Answer(this.#status, this.#headers, body));
   }
 
-  /** At most one resend, for a kept connection that turned out to be closed; keys make the two requests one effect. */
+  /** One resend on a new connection, for a kept one that turned out to be closed; keys make the two requests one effect. */
   onResponseError(_: unknown, error: Error & { code?: string }): void {
     if (this.#settled) return;
     const { kept, socket } = this.#line;
     const idle =
       !this.#written || (CLOSED_WHILE_IDLE.has(error.code ?? '') && socket?.bytesRead === this.#readBefore);
-    if (!kept || this.#resent || !idle)
-      return this.#lose(this.#written ? 'connection_lost' : 'not_connected', error);
+    if (!kept || !idle) return this.#lose(this.#written ? 'connection_lost' : 'not_connected', error);
     this.#line.end();
-    this.#resent = true;
     this.#written = false;
     this.#line = new Line(this.#outgoing.peer);
     this.begin();

@@ -132,12 +132,14 @@ describe('an answer', () => {
     },
     // Nobody asked whether to continue. undici ends such a connection; it is not asked twice.
     { name: 'after an unasked 100', given: `HTTP/1.1 100 Continue\r\n\r\n${OK}`, want: lost },
+    { name: 'that never came after hints', given: thenEnd('HTTP/1.1 103 Early Hints\r\n\r\n'), want: lost },
     { name: 'that is a close', given: thenEnd(''), want: lost },
     { name: 'that is a reset', given: reset, want: lost },
   ])('$name, on a new connection and on a kept one', async ({ given, want }) => {
     const { server, peer } = await aServer();
     server.answer(given);
     expect(await got(peer)).toMatchObject(want);
+    expect(server.received).toHaveLength(1);
     server.answer(OK, given);
     expect(await got(peer)).toEqual(ok);
     expect(await got(peer)).toMatchObject(want);
@@ -182,8 +184,10 @@ describe('nothing was sent', () => {
   });
 
   test('where the other side speaks no TLS, or never ends its handshake', async () => {
-    const { peer } = await aServer({ silent: true, secure: true });
+    const { server, peer } = await aServer({ silent: true, secure: true });
     expect(await got(peer, { timeout_ms: SHORT_MS })).toEqual({ ...noAnswer, unsent: true });
+    while (server.open > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(server.connections).toBe(1);
     const plain = await aServer();
     const secure = new Peer(plain.peer.origin.replace('http:', 'https:'));
     expect(await got(secure, { timeout_ms: SHORT_MS })).toMatchObject({ unsent: true });

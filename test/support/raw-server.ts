@@ -9,6 +9,8 @@ export interface RawServer {
   readonly received: readonly { readonly connection: number; readonly text: string }[];
   /** Connections so far, those included that a handshake ended. */
   readonly connections: number;
+  /** Connections that stand. */
+  readonly open: number;
   /** The next requests are answered by these in order; the last one stays. */
   answer(...answers: readonly RawAnswer[]): void;
   stop(): Promise<void>;
@@ -17,7 +19,7 @@ export interface RawServer {
 /** Given the connection, writes to it or ends it. Bytes: they are written. */
 export type RawAnswer = string | Buffer | ((connection: Socket) => void);
 
-/** `silent` reads nothing: with TLS, no handshake is ever done. */
+/** `silent` says nothing: with TLS, no handshake is ever done. */
 export async function startRawServer({
   secure = false,
   silent = false,
@@ -38,7 +40,7 @@ export async function startRawServer({
     const connection = connections;
     let text = '';
     socket.on('error', () => undefined);
-    if (silent) return;
+    if (silent) return void socket.resume();
     socket.on('data', (data) => {
       text += data.toString('latin1');
       const end = text.indexOf('\r\n\r\n');
@@ -59,6 +61,9 @@ export async function startRawServer({
     received,
     get connections() {
       return connections;
+    },
+    get open() {
+      return open.size;
     },
     answer(...next) {
       answers = [...next];
