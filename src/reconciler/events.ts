@@ -1,5 +1,5 @@
-/** What a pass writes to the timeline. */
-import type { Attempt, Outcome, Resolution } from '../operation/attempt.js';
+/** What a pass writes to the timeline, but for the answers to its tries, which are told where they are recorded. */
+import type { Attempt, Resolution } from '../operation/attempt.js';
 import { differences } from '../operation/drift.js';
 import type { DisputeReading, PaymentState } from '../operation/observation.js';
 import { moneyOf, type Condition, type Operation, type Status } from '../operation/operation.js';
@@ -7,21 +7,6 @@ import { REASONS } from '../operation/reason.js';
 import type { Actor, EventDraft } from '../store/record.js';
 
 export const SYSTEM: Actor = { kind: 'system', name: 'reconciler' };
-
-/** A try was answered: by whom it was sent is in the attempt. */
-export function answered(attempt: Attempt, outcome: Outcome): EventDraft {
-  const failure = 'failure' in outcome ? outcome.failure : null;
-  return {
-    type: `effect_${outcome.kind}`,
-    actor: SYSTEM,
-    message: failure === null ? `${attempt.step}: ${outcome.kind}` : `${attempt.step}: ${failure.message}`,
-    data: {
-      step: attempt.step,
-      attempt_id: attempt.attempt_id,
-      ...(failure === null ? {} : { class: failure.class, code: failure.code }),
-    },
-  };
-}
 
 /** A worker died or was cut off during a step; what it may have left is looked at now. */
 export function interrupted(attempt: Attempt): EventDraft {

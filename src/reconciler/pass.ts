@@ -166,7 +166,6 @@ export function withOutcome(pass: Pass, step: Step, attempt: Attempt, answer: Ou
     operation: withKnown(pass.operation, absorbOutcome(pass.operation, step, outcome, at)),
     attempts: [...pass.attempts.filter((other) => other.attempt_id !== attempt.attempt_id), answeredAttempt],
     completed: { attempt_id: attempt.attempt_id, outcome: forJournal(outcome) },
-    events: [...pass.events, events.answered(attempt, outcome)],
   };
 }
 

@@ -28,7 +28,7 @@ export interface Entry {
   readonly provider_reference: string | null;
   /** False for a look that found nothing new: no reader sees a difference. */
   readonly changed: boolean;
-  /** The answer to the attempt that was open; kept even when the lease was lost. */
+  /** The answer to the attempt that was open; kept, and told, even when the lease was lost. */
   readonly completed: { readonly attempt_id: string; readonly outcome: Outcome } | null;
   /** What was observed of attempts whose answer is lost. */
   readonly resolved: readonly { readonly attempt_id: string; readonly resolution: Resolution }[];
@@ -127,7 +127,7 @@ WITH input AS (
   FROM input i
   -- The second half is never so: without it the planner may expect that hardly any is open, and read the whole journal.
   WHERE a.attempt_id = i.attempt_id AND a.operation = i."row" AND (a.completed_at IS NULL OR i.attempt_id IS NULL)
-  RETURNING a.operation, a.attempt_id, i.outcome, i.lines
+  RETURNING a.operation, a.attempt_id, a.step, a.outcome, a.failure
 ), written AS (
   UPDATE order_operations o SET
     facts = i.facts,
@@ -179,19 +179,21 @@ WITH input AS (
   WHERE w.resolved IS NOT NULL AND a.operation = w.id AND a.attempt_id = r.attempt_id
 ), told AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
-  SELECT said."row", clock_timestamp(), e.type, e.actor_kind, e.actor_name, e.message, e.data
-  FROM (
-    SELECT id AS "row", lines, derived, NULL AS outcome, NULL AS attempt_id FROM written
+  SELECT "row", clock_timestamp(), type, actor_kind, actor_name, message, data FROM (
+    -- That a try was answered, once, also by a pass that lost its lease.
+    SELECT operation AS "row", 0 AS place, 'effect_' || outcome AS type, 'system' AS actor_kind, 'reconciler' AS actor_name,
+      step || ': ' || coalesce(failure->>'message', outcome) AS message,
+      jsonb_strip_nulls(jsonb_build_object('step', step, 'attempt_id', attempt_id::text,
+        'class', failure->'class', 'code', failure->'code')) AS data
+    FROM completed
     UNION ALL
-    SELECT operation, lines, false, outcome, attempt_id::text FROM completed
-    WHERE operation <> ALL (ARRAY(SELECT id FROM written))
-  ) said, LATERAL ROWS FROM (
-    json_to_recordset(said.lines) AS (type text, actor_kind text, actor_name text, message text, data jsonb, derived boolean)
-  ) WITH ORDINALITY AS e(type, actor_kind, actor_name, message, data, derived, place)
-  WHERE (e.derived IS NULL OR said.derived)
-    -- Of a pass that lost its lease: the answer that it brought, and nothing that it made of it.
-    AND (said.outcome IS NULL OR (e.type = 'effect_' || said.outcome AND e.data->>'attempt_id' = said.attempt_id))
-  ORDER BY said."row", e.place
+    SELECT w.id, e.place, e.type, e.actor_kind, e.actor_name, e.message, e.data
+    FROM written w, LATERAL ROWS FROM (json_to_recordset(w.lines)
+        AS (type text, actor_kind text, actor_name text, message text, data jsonb, derived boolean))
+      WITH ORDINALITY AS e(type, actor_kind, actor_name, message, data, derived, place)
+    WHERE w.lines IS NOT NULL AND (e.derived IS NULL OR w.derived)
+  ) line
+  ORDER BY "row", place
 )
 SELECT id AS "row", resource_version, woken, attempt_id, started_at FROM written`,
 };
