@@ -105,7 +105,7 @@ WITH probes AS (
   SET lease_holder = $2, lease_expires_at = now() + make_interval(secs => $3::float8 / 1000),
       fencing_token = fencing_token + 1, wake_at_claim = wake
   FROM (SELECT id FROM due ORDER BY turn LIMIT $1) d WHERE o.id = d.id
-  RETURNING o.*
+  RETURNING o.*, EXISTS (SELECT 1 FROM operation_attempts WHERE operation = o.id) AS has_journal
 )
 SELECT provider_accounts.account, permits.kind = 'probe' AS probed,
   permits.kind = 'metered' AND (SELECT count(*) FROM due WHERE due.account = provider_accounts.account) < permits.granted AS drained,
@@ -119,7 +119,8 @@ GROUP BY provider_accounts.account, permits.kind, permits.granted`,
 /**
  * The journals of claimed records, each looked up by itself, whatever the planner was last told of the table. A statement
  * of its own: a claim sees each row as its last writer left it, but other tables as they were when the claim began, which
- * can be a moment earlier.
+ * can be a moment earlier. Nobody else can have written to the journal of a record that was never held before; what the
+ * claim sees of it is all there is.
  */
 export const JOURNALS = `
 SELECT journal.* FROM unnest($1::bigint[]) AS claimed(id),

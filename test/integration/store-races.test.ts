@@ -143,6 +143,20 @@ describe('conditional writes', () => {
     expect(taken.fencing_token).toBe(claim.fencing_token + 1);
   });
 
+  test('claim: the journal comes with the record, also where the record was put back as it was before', async () => {
+    const claim = await claimed();
+    expect(claim.attempts).toEqual([]);
+    await passes.recordAll([intends(claim)]);
+    const journal = [expect.objectContaining({ effect_key: 'op_key', outcome: null })];
+    expect((await takeOver(claim)).attempts).toEqual(journal);
+    await db.database.query(
+      `UPDATE order_operations SET fencing_token = 0, lease_holder = NULL, lease_expires_at = NULL, next_attempt_at = now()
+       WHERE id = $1`,
+      [claim.row],
+    );
+    expect(await claim10('w3', 60_000)).toMatchObject([{ fencing_token: 1, attempts: journal }]);
+  });
+
   test('claim and a look that finds nothing new move no version, so ETags stay good', async () => {
     const claim = await claimed();
     const [recorded] = await passes.recordAll([entry(claim)]);
