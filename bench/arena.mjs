@@ -50,7 +50,7 @@ export function startNode(arena, name, args, env, { cwd = arena.root, ipc = fals
   const output = openSync(log, 'a', 0o600);
   const program = arena.lifetime.start(process.execPath, args, {
     cwd,
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', NODE_OPTIONS: '--max-semi-space-size=32', ...env },
     stdio: ['ignore', output, output, ...(ipc ? ['ipc'] : [])],
   });
   closeSync(output);

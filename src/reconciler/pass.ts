@@ -187,6 +187,8 @@ export function isChanged(pass: Pass): boolean {
   const before = pass.written;
   return (
     now.provider_reference !== before.provider_reference ||
+    // As a rule where a pass did something; the rest is compared member by member.
+    now.status.phase !== before.status.phase ||
     !isDeepStrictEqual(visible(now.facts, now.status), visible(before.facts, before.status))
   );
 }

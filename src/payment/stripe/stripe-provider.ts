@@ -96,9 +96,9 @@ export class StripeProvider implements PaymentProvider {
   }
 
   async identify(): Promise<Reading<AccountIdentity>> {
-    const account = await this.#reader.account();
+    // Together: the first orders of a worker that comes back wait for both.
+    const [account, balance] = await Promise.all([this.#reader.account(), this.#reader.balance()]);
     if (!account.ok) return unknown(account);
-    const balance = await this.#reader.balance();
     if (!balance.ok) return unknown(balance);
     if (account.value === null && balance.value === null) return { kind: 'absent' };
     const identity = account.value?.id ?? null;
