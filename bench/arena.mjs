@@ -45,12 +45,15 @@ async function startWorld(arena) {
 }
 
 /** A Node process with a log of its own: `{child, pid, exited, hasExited(), stop(), log}`. */
+/** As the image sets it, for all contestants. */
+const NODE_OPTIONS = '--max-semi-space-size=32';
+
 export function startNode(arena, name, args, env, { cwd = arena.root, ipc = false } = {}) {
   const log = join(arena.folder, `${name}.log`);
   const output = openSync(log, 'a', 0o600);
   const program = arena.lifetime.start(process.execPath, args, {
     cwd,
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', NODE_OPTIONS: '--max-semi-space-size=32', ...env },
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', NODE_OPTIONS, ...env },
     stdio: ['ignore', output, output, ...(ipc ? ['ipc'] : [])],
   });
   closeSync(output);

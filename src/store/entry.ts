@@ -162,17 +162,15 @@ WITH input AS (
   RETURNING o.id, o.resource_version, o.wake <> o.wake_at_claim AS woken,
     o.generation = i.generation AND (o.wake = o.wake_at_claim OR i.resource_version =
       o.resource_version - CASE WHEN i.changed OR i.step IS NOT NULL THEN 1 ELSE 0 END) AS derived,
-    CASE WHEN i.step IS NOT NULL AND o.resource_version = i.resource_version + 1 AND o.lease_expires_at > clock_timestamp()
-      AND o.account <> ALL ((SELECT accounts FROM stopped)::text[])
-      THEN nextval('operation_attempts_attempt_id_seq') END AS attempt_id,
-    clock_timestamp() AS started_at, i.step, i.target, i.ordinal, i.effect_key, i.parameters, i.generation,
-    i.fencing_token, i.worker, i.lines, i.resolved
+    i.step IS NOT NULL AND o.resource_version = i.resource_version + 1 AND o.lease_expires_at > clock_timestamp()
+      AND o.account <> ALL ((SELECT accounts FROM stopped)::text[]) AS may_send,
+    i.step, i.target, i.ordinal, i.effect_key, i.parameters, i.generation, i.fencing_token, i.worker, i.lines, i.resolved
 ), opened AS (
-  INSERT INTO operation_attempts (attempt_id, operation, step, target, ordinal, effect_key, parameters, generation,
-    fencing_token, worker, started_at)
-  OVERRIDING SYSTEM VALUE
-  SELECT attempt_id, id, step, target, ordinal, effect_key, parameters, generation, fencing_token, worker, started_at
-  FROM written WHERE attempt_id IS NOT NULL
+  INSERT INTO operation_attempts (operation, step, target, ordinal, effect_key, parameters, generation, fencing_token,
+    worker, started_at)
+  SELECT id, step, target, ordinal, effect_key, parameters, generation, fencing_token, worker, clock_timestamp()
+  FROM written WHERE may_send
+  RETURNING operation, attempt_id, started_at
 ), resolved AS (
   UPDATE operation_attempts a SET resolution = r.resolution
   FROM written w, LATERAL json_to_recordset(w.resolved) AS r(attempt_id bigint, resolution text)
@@ -195,7 +193,14 @@ WITH input AS (
   ) line
   ORDER BY "row", place
 )
-SELECT id AS "row", resource_version, woken, attempt_id, started_at FROM written`,
+SELECT "row", max(resource_version) AS resource_version, bool_or(woken) AS woken, max(attempt_id) AS attempt_id,
+  max(started_at) AS started_at
+FROM (
+  SELECT id AS "row", resource_version, woken, NULL::bigint AS attempt_id, NULL::timestamptz AS started_at FROM written
+  UNION ALL
+  SELECT operation, NULL, NULL, attempt_id, started_at FROM opened
+) made
+GROUP BY "row"`,
 };
 
 /** The open try of an intent that was recorded under this lease although its answer did not come back. */

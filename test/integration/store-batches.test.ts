@@ -112,6 +112,49 @@ describe('writes of many passes at once', () => {
     expect(facts.failure?.message).toBe('no\ufffdway, half a \ufffd, and \\u0000 spelt out 🍵');
   });
 
+  test('what may stand in no column of a batch is kept with a mark, and moves nothing of other entries', async () => {
+    const claims = await claimed('columns', 3);
+    const intents = await Promise.all(
+      claims.map((claim, at) =>
+        world.passes.record(
+          release(claim, {
+            next: {
+              kind: 'intent',
+              lease_ms: 60_000,
+              intent: {
+                step: 'reserve_inventory',
+                target: 'reservation/1',
+                ordinal: 1,
+                effect_key: `op_${at}`,
+                parameters: { note: at === 1 ? 'a\u001eb' : 'plain' },
+              },
+            },
+          }),
+        ),
+      ),
+    );
+    const ids = ['req_0', 'req\u001e\u001e\u00001', ''];
+    await Promise.all(
+      claims.map((claim, at) =>
+        world.passes.record(
+          release(claim, {
+            resource_version: 2,
+            completed: {
+              attempt_id: intents[at]?.attempt?.attempt_id ?? '',
+              outcome: { kind: 'done', request_id: ids[at] ?? '' },
+            },
+          }),
+        ),
+      ),
+    );
+    const journals = await Promise.all(claims.map(({ record }) => world.store.attempts(record.operation_id)));
+    expect(journals.flat()).toMatchObject([
+      { effect_key: 'op_0', parameters: { note: 'plain' }, outcome: 'done', request_id: 'req_0' },
+      { effect_key: 'op_1', parameters: { note: 'a\u001eb' }, request_id: 'req\ufffd\ufffd\ufffd1' },
+      { effect_key: 'op_2', parameters: { note: 'plain' }, outcome: 'done', request_id: null },
+    ]);
+  });
+
   test('a schema that is yet to be made is a database that is away', async () => {
     await expect(world.db.database.query('SELECT no_such_column FROM order_operations')).rejects.toThrow(
       StoreUnavailable,
