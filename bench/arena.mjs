@@ -44,10 +44,10 @@ async function startWorld(arena) {
   };
 }
 
-/** A Node process with a log of its own: `{child, pid, exited, hasExited(), stop(), log}`. */
 /** As the image sets it, for all contestants. */
 const NODE_OPTIONS = '--max-semi-space-size=32';
 
+/** A Node process with a log of its own: `{child, pid, exited, hasExited(), stop(), log}`. */
 export function startNode(arena, name, args, env, { cwd = arena.root, ipc = false } = {}) {
   const log = join(arena.folder, `${name}.log`);
   const output = openSync(log, 'a', 0o600);

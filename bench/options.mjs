@@ -10,7 +10,7 @@ export const USAGE = `npm run bench -- [options]
   --phases ${PHASES.join(',')}   what is measured
   --only ${CONTESTANTS.join(',')}   who takes part
   --baseline FOLDER   another built state of this project takes part as "baseline"
-  --n 2000   orders of a throughput window       --warm 1000   orders before the first window
+  --n 10000   orders of a throughput window      --warm 3000   orders before the first window
   --reps 3   repetitions                         --seconds 10  of a latency window
   --seed 1   of the moments in a mix of cancellations and refunds
   --clients 64   that post at once               --concurrency 100   orders in work in a worker
@@ -21,7 +21,7 @@ export const USAGE = `npm run bench -- [options]
   --out FILE   the figures as JSON               --force   also while the machine is busy`;
 
 const QUICK = { n: '1000', warm: '500', reps: '1', seconds: '3', records: '20000' };
-const USUAL = { n: '2000', warm: '1000', reps: '3', seconds: '10', records: '1000000' };
+const USUAL = { n: '10000', warm: '3000', reps: '3', seconds: '10', records: '1000000' };
 
 /** Null when only the usage was asked for. */
 export function readOptions(root, args) {

@@ -81,7 +81,8 @@ const STILL_LOOKS = 12;
 const PATIENT_MS = 350;
 
 const WAITING = `FROM pg_stat_activity
-  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%operation_attempts%'`;
+  WHERE datname = current_database()
+    AND pid IN (SELECT pid FROM pg_locks WHERE relation = 'operation_attempts'::regclass AND NOT granted)`;
 
 export async function anArena(environment: Record<string, string> = {}): Promise<Arena> {
   const product = await aProduct({
