@@ -105,7 +105,10 @@ WITH probes AS (
   SET lease_holder = $2, lease_expires_at = now() + make_interval(secs => $3::float8 / 1000),
       fencing_token = fencing_token + 1, wake_at_claim = wake
   FROM (SELECT id FROM due ORDER BY turn LIMIT $1) d WHERE o.id = d.id
-  RETURNING o.*, EXISTS (SELECT 1 FROM operation_attempts WHERE operation = o.id) AS has_journal
+  -- Held before, or its journal was put back without it. That is asked so that it is looked up in the order of the key: for
+  -- EXISTS the planner reads the whole journal where it expects a backlog.
+  RETURNING o.*, o.fencing_token > 1
+    OR (SELECT operation FROM operation_attempts WHERE operation >= o.id ORDER BY operation LIMIT 1) = o.id AS has_journal
 )
 SELECT provider_accounts.account, permits.kind = 'probe' AS probed,
   permits.kind = 'metered' AND (SELECT count(*) FROM due WHERE due.account = provider_accounts.account) < permits.granted AS drained,

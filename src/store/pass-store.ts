@@ -122,7 +122,7 @@ export class PassStore {
       held: boolean;
       now: Date;
       paused: Pause | null;
-      claims: (OrderOperationRow & { fencing_token: number; broken: number; has_journal: boolean })[];
+      claims: (OrderOperationRow & { fencing_token: number; broken: number; has_journal: boolean | null })[];
     }>(
       CLAIM,
       [
@@ -139,8 +139,8 @@ export class PassStore {
       'hurried',
     );
     const rows = accounts.flatMap(({ claims, paused }) => claims.map((row) => ({ row, paused })));
-    const held = rows.filter(({ row }) => row.has_journal || row.fencing_token > 1);
-    const journals = await this.#journals(held.map(({ row }) => row.id.toString()));
+    const tried = rows.filter(({ row }) => row.has_journal === true);
+    const journals = await this.#journals(tried.map(({ row }) => row.id.toString()));
     return {
       drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
       held: accounts.some(({ held }) => held),
