@@ -64,7 +64,7 @@ const COLUMNS: Columns<Entry> = {
   provider_reference: ['text', ({ provider_reference }) => provider_reference],
   changed: ['boolean', ({ changed }) => changed],
   lines: ['json', linesOf],
-  resolved: ['json', ({ resolved }) => (resolved.length === 0 ? null : resolved)],
+  resolved: ['jsonb', resolvedOf],
   attempt_id: ['bigint', ({ completed }) => completed?.attempt_id],
   outcome: ['text', ({ completed }) => completed?.outcome.kind],
   key_spent: ['boolean', ({ completed }) => completed?.outcome.key_spent],
@@ -89,6 +89,12 @@ function failureIn({ completed }: Entry): Failure | null {
 function linesOf({ events, transitions }: Entry): readonly unknown[] | null {
   if (events.length === 0 && transitions.length === 0) return null;
   return [...events.map(toLine), ...transitions.map(toDerivedLine)];
+}
+
+/** By attempt. */
+function resolvedOf({ resolved }: Entry): Readonly<Record<string, Resolution>> | null {
+  if (resolved.length === 0) return null;
+  return Object.fromEntries(resolved.map(({ attempt_id, resolution }) => [attempt_id, resolution]));
 }
 
 const toLine = ({ type, actor, message, data }: EventDraft): Record<string, unknown> => ({
@@ -172,9 +178,9 @@ WITH input AS (
   FROM written WHERE may_send
   RETURNING operation, attempt_id, started_at
 ), resolved AS (
-  UPDATE operation_attempts a SET resolution = r.resolution
-  FROM written w, LATERAL json_to_recordset(w.resolved) AS r(attempt_id bigint, resolution text)
-  WHERE w.resolved IS NOT NULL AND a.operation = w.id AND a.attempt_id = r.attempt_id
+  UPDATE operation_attempts a SET resolution = w.resolved->>a.attempt_id::text
+  FROM written w
+  WHERE w.resolved IS NOT NULL AND a.operation = w.id AND w.resolved ? a.attempt_id::text
 ), told AS (
   INSERT INTO operation_events (operation, at, type, actor_kind, actor_name, message, data)
   SELECT "row", clock_timestamp(), type, actor_kind, actor_name, message, data FROM (
