@@ -69,8 +69,8 @@ export class Answer {
 
   constructor(
     readonly status: number,
-    /** Names in lower case; a list where one came several times. */
-    readonly headers: Record<string, string | string[]>,
+    /** Names in lower case; of one that came several times the first. */
+    readonly headers: Record<string, string>,
     body: Buffer | TransportError,
   ) {
     this.#body = body;
@@ -172,7 +172,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** What the connection had read when the request was written. */
   #readBefore = 0;
   #status = 0;
-  #headers: Record<string, string | string[]> = {};
+  #headers: Record<string, string> = {};
   #chunks: Buffer[] = [];
   #size = 0;
 
@@ -206,7 +206,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     // Hints that come before the answer are none.
     if (status < 200) return;
     this.#status = status;
-    this.#headers = headers as Record<string, string | string[]>;
+    for (const name in headers) {
+      const value = headers[name];
+      const first = Array.isArray(value) ? value[0] : value;
+      if (first !== undefined) this.#headers[name] = first;
+    }
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {

@@ -145,6 +145,20 @@ describe('an answer', () => {
     expect(await got(peer)).toMatchObject(want);
   });
 
+  test('of several headers of one name the first counts', async () => {
+    const { server, peer } = await aServer();
+    server.answer(OK.replace('\r\n', '\r\nRetry-After: 3\r\nRetry-After: 60\r\n'));
+    const { headers } = await send({
+      peer,
+      path: '/',
+      method: 'GET',
+      headers: {},
+      timeout_ms: TIMEOUT_MS,
+      largest_body_bytes: 9,
+    });
+    expect(headers).toEqual({ 'retry-after': '3', 'content-length': '2' });
+  });
+
   test.each([
     { name: 'silence', given: silence, want: noAnswer },
     { name: 'half a head', given: saying('HTTP/1.1 200 OK\r\nX: ', silence), want: noAnswer },

@@ -504,6 +504,12 @@ describe('odd answers', () => {
       want: { kind: 'unknown', failure: { class: 'throttled', retry_after_ms: 3000 } },
     },
     {
+      name: '429, and a proxy in between that has a say, too',
+      reason: 'wait as told first',
+      given: { status: 429, headers: { 'retry-after': ['3', '60'] }, body: error('invalid_request_error') },
+      want: { kind: 'unknown', failure: { class: 'throttled', retry_after_ms: 3000 } },
+    },
+    {
       name: '500',
       reason: 'later',
       given: { status: 500, body: error('api_error') },

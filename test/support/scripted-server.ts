@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 export interface Script {
   readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
   /** Text as it is; anything else as JSON. */
   readonly body?: unknown;
   /**

@@ -94,8 +94,6 @@ function withoutBody({ failure, unsent, status, message }: TransportError): Exch
   return { kind: 'lost', unsent, code: LOST[failure], message: `The warehouse: ${message}.` };
 }
 
-/** The form of Retry-After that machines send; a date would need the warehouse's clock. Of several the first counts. */
-function seconds(header: string | string[] | undefined): number | null {
-  const first = Array.isArray(header) ? header[0] : header;
-  return first !== undefined && /^\d{1,5}$/.test(first) ? Number(first) * 1000 : null;
-}
+/** The form of Retry-After that machines send; a date would need the warehouse's clock. */
+const seconds = (header: string | undefined): number | null =>
+  header !== undefined && /^\d{1,5}$/.test(header) ? Number(header) * 1000 : null;
