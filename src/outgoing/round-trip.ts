@@ -138,6 +138,8 @@ class Line {
     // Data waits for the handshake, so a certificate that is refused means that nothing was sent.
     socket.once(secure ? 'secureConnect' : 'connect', () => {
       socket.off('error', refused);
+      // TLS tells of broken data and leaves the connection open; undici waits for its end.
+      socket.once('error', () => socket.destroy());
       done(null, socket);
     });
     socket.once('close', () => {

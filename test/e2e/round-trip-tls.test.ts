@@ -1,13 +1,14 @@
 /** Requests over TLS, in a process that trusts the certificate: what a process trusts is said when it begins. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LOCALHOST } from '../support/localhost-certificate.js';
-import { startRawServer, type RawServer } from '../support/raw-server.js';
+import { startRawServer, type RawAnswer, type RawServer } from '../support/raw-server.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -21,6 +22,8 @@ const PROGRAM = `
   console.log(JSON.stringify([await ask(), ...(await Promise.all([ask(), ask()]))]));
 `;
 
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
 let folder: string;
 let server: RawServer;
 beforeAll(async () => {
@@ -29,9 +32,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-async function asking(host: string): Promise<unknown> {
+async function asking(host: string, answer: RawAnswer = OK): Promise<unknown> {
   server = await startRawServer({ secure: true });
-  server.answer('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+  server.answer(answer);
   try {
     const { stdout } = await promisify(execFile)(
       process.execPath,
@@ -57,4 +60,11 @@ test('a certificate for another name is refused, and nothing was sent', async ()
   const refused = { failure: 'not_connected', unsent: true };
   expect(await asking('127.0.0.1')).toEqual([refused, refused, refused]);
   expect(server.received).toHaveLength(0);
+});
+
+test('a connection whose data is broken is lost at once, not at the deadline', async () => {
+  const lost = { failure: 'connection_lost', unsent: false };
+  const record = Buffer.from([0x17, 3, 3, 0, 5, 1, 2, 3, 4, 5]);
+  const below = (socket: Socket): Socket => (socket as Socket & { readonly _parent: Socket })._parent;
+  expect(await asking('localhost', (socket) => below(socket).write(record))).toEqual([lost, lost, lost]);
 });
