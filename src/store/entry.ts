@@ -115,6 +115,7 @@ const toDerivedLine = (event: EventDraft): Record<string, unknown> => ({ ...toLi
  *   written    facts: only under the same fencing token; status: only for the same wish. That is the same generation,
  *              and no write by somebody who woke the record (the customer tries again): their status is the newer one
  *   opened     the intent: only when moreover nobody wrote since, the lease has time left, and nobody stopped the account
+ *   told       that a try was answered, by the part that completed it; all else only by who holds the record
  */
 export const RECORD = {
   name: 'record',
