@@ -108,7 +108,7 @@ WITH probes AS (
   -- Held before, or its journal was put back without it. That is asked so that it is looked up in the order of the key: for
   -- EXISTS the planner reads the whole journal where it expects a backlog.
   RETURNING o.*, o.fencing_token > 1
-    OR (SELECT operation FROM operation_attempts WHERE operation >= o.id ORDER BY operation LIMIT 1) = o.id AS has_journal
+    OR (SELECT operation FROM operation_attempts WHERE operation >= o.id ORDER BY operation LIMIT 1) = o.id AS may_have_journal
 )
 SELECT provider_accounts.account, permits.kind = 'probe' AS probed,
   permits.kind = 'metered' AND (SELECT count(*) FROM due WHERE due.account = provider_accounts.account) < permits.granted AS drained,

@@ -237,7 +237,7 @@ export function opened(
 ): JournalAttempt | null {
   if (next.kind !== 'intent') return null;
   const { intent } = next;
-  // Member by member: spread into a larger literal, a copy costs thirty times as much.
+  // Member by member: spread into a larger literal, a copy costs ten times as much.
   return {
     step: intent.step,
     target: intent.target,

@@ -122,7 +122,11 @@ export class PassStore {
       held: boolean;
       now: Date;
       paused: Pause | null;
-      claims: (OrderOperationRow & { fencing_token: number; broken: number; has_journal: boolean | null })[];
+      claims: (OrderOperationRow & {
+        fencing_token: number;
+        broken: number;
+        may_have_journal: boolean | null;
+      })[];
     }>(
       CLAIM,
       [
@@ -139,7 +143,7 @@ export class PassStore {
       'hurried',
     );
     const rows = accounts.flatMap(({ claims, paused }) => claims.map((row) => ({ row, paused })));
-    const tried = rows.filter(({ row }) => row.has_journal === true);
+    const tried = rows.filter(({ row }) => row.may_have_journal === true);
     const journals = await this.#journals(tried.map(({ row }) => row.id.toString()));
     return {
       drained: accounts.filter(({ drained }) => drained === true).map(({ account }) => account),
