@@ -125,7 +125,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
       backend,
       queue,
       schedules: {
-        [SWEEP]: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => sweep.tick() },
+        [SWEEP]: { interval_ms: config.SWEEP_INTERVAL_MS, tick: (lasts_ms) => sweep.tick(lasts_ms) },
         orphans: { interval_ms: config.ORPHAN_SWEEP_INTERVAL_MS, tick: () => orphans.tick() },
         // Whoever began one may be gone.
         bulk: { interval_ms: config.SWEEP_INTERVAL_MS, tick: () => bulk.tick() },

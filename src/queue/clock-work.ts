@@ -3,11 +3,12 @@ import type { Clock } from '../clock.js';
 import type { Log } from '../reconciler/log.js';
 import { within } from '../within.js';
 import type { BellQueue, BellWorker, QueueBackend } from './backend.js';
+import type { Ring } from './queue-bell.js';
 
 export interface Schedule {
   readonly interval_ms: number;
-  /** Begins what is due; does not wait for anything outside. */
-  readonly tick: () => Promise<void>;
+  /** Begins what is due; does not wait for anything outside. `lasts_ms`: more will be due during so long. */
+  readonly tick: (lasts_ms?: number) => Promise<void>;
 }
 
 export interface ClockWorkOptions {
@@ -37,7 +38,8 @@ export class ClockWork {
   constructor(options: ClockWorkOptions) {
     this.#options = options;
     this.#worker = options.backend.worker(
-      ({ name }) => (options.schedules[name] ?? options.schedules[SWEEP]).tick(),
+      ({ name, data }) =>
+        (options.schedules[name] ?? options.schedules[SWEEP]).tick((data as Ring | undefined)?.lasts_ms),
       (error) => this.#complain(error),
     );
     this.#timers = Object.entries(options.schedules).map(([id, schedule]) => {

@@ -6,9 +6,18 @@ import type { BellQueue } from './backend.js';
 
 /**
  * Rings that follow each other sooner share one, since a ring costs as much as a small order: hardly a moment after one that
- * came alone, longer while they follow each other.
+ * came alone. While they follow each other, a ring asks the worker that hears it to go on looking until the next one.
  */
-const PAUSE_MS = { alone: 8, crowd: 20 };
+const PAUSE_MS = { alone: 8, crowd: 100 };
+
+/** The next ring of a crowd has come by then. */
+const LASTS_MS = PAUSE_MS.crowd + 15;
+
+/** What a ring says; none of it names an order. */
+export interface Ring {
+  /** More is about to come: look for it, again and again, for so many milliseconds. */
+  readonly lasts_ms?: number;
+}
 
 /** A ring that the queue has not taken by then is given up; the sweep finds the work. */
 const GIVE_UP_MS = 2_000;
@@ -53,8 +62,9 @@ export class QueueBell implements Bell {
   }
 
   async #ring(): Promise<void> {
+    const ring: Ring = this.#crowd ? { lasts_ms: LASTS_MS } : {};
     try {
-      await within(GIVE_UP_MS, this.#queue.add(this.#name, {}, once(this.#name)));
+      await within(GIVE_UP_MS, this.#queue.add(this.#name, ring, once(this.#name)));
     } catch (error) {
       // What waits is found by the sweep; ringing again at once would only hammer a queue that is away.
       this.#again = false;

@@ -18,6 +18,9 @@ export interface SweepOptions {
 const GOOD_PART = 0.25;
 const GATHER_MS = 20;
 
+/** How soon it is looked again for what is about to be due. */
+const LOOK_MS = 8;
+
 /** More than two clocks that are kept right differ. */
 const WRONG_CLOCK_MS = 1_000;
 
@@ -35,6 +38,9 @@ export class Sweep {
   #heldTimer: NodeJS.Timeout | null = null;
   #gathering: NodeJS.Timeout | null = null;
   #seatsTimer: NodeJS.Timeout | null = null;
+  #lookTimer: NodeJS.Timeout | null = null;
+  /** Until then more is expected, on the clock of `performance`. */
+  #expectedUntil = -Infinity;
   /** Someone asked while a claim was under way, or the last claim left something for want of room. */
   #more = false;
   /** The last claim took all that there was room for. */
@@ -57,9 +63,11 @@ export class Sweep {
 
   /**
    * Claims what is due and begins its passes; resolves when they have begun, not when they end. Calls that come while
-   * one is claiming share the claim after it. Rejects when the database cannot be asked.
+   * one is claiming share the claim after it. Rejects when the database cannot be asked. `lasts_ms`: more will be due
+   * during so long, and is looked for meanwhile without being asked.
    */
-  tick(): Promise<void> {
+  tick(lasts_ms = 0): Promise<void> {
+    this.#expectedUntil = Math.max(this.#expectedUntil, performance.now() + lasts_ms);
     if (this.#claiming !== null) {
       this.#more = true;
       return this.#claiming;
@@ -68,6 +76,8 @@ export class Sweep {
       this.#claiming = null;
       // Asked after the last look at it.
       if (this.#more && this.room > 0 && this.#gathering === null) this.#tickQuietly();
+      else if (performance.now() < this.#expectedUntil && !this.#draining)
+        this.#lookTimer ??= this.#after(LOOK_MS, () => (this.#lookTimer = null));
     });
     return this.#claiming;
   }

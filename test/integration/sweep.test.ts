@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Sweep } from '../../src/reconciler/sweep.js';
 import { until } from '../support/product.js';
@@ -57,3 +58,30 @@ test('more orders than fit are all settled by claims that take a good part of wh
   // One by one it would take a claim for each of the forty that did not fit at first.
   expect(taken.length).toBeLessThan(30);
 }, 60_000);
+
+test('a ring that lasts is good for what comes while it does, and for nothing after it', async () => {
+  const sweep = new Sweep(world.worker(), SILENT, { concurrency: 4, interval_ms: 60_000 });
+  await sweep.tick(3_000);
+  await world.create('comes while it lasts');
+  await until(
+    () => fulfilled(['comes while it lasts']),
+    'the order to be fulfilled without another ring',
+    2_500,
+  );
+  await setTimeout(3_000);
+  await world.create('comes after it');
+  await setTimeout(500);
+  expect((await world.get('comes after it')).status.phase).toBe('accepted');
+  await sweep.tick();
+  await until(() => fulfilled(['comes after it']), 'the order to be fulfilled by a ring of its own');
+  await sweep.drain();
+});
+
+test('a worker that drains looks no more, however long a ring lasts', async () => {
+  const sweep = new Sweep(world.worker(), SILENT, { concurrency: 4, interval_ms: 60_000 });
+  await sweep.tick(60_000);
+  await sweep.drain();
+  await world.create('comes too late');
+  await setTimeout(300);
+  expect((await world.get('comes too late')).status.phase).toBe('accepted');
+});

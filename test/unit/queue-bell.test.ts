@@ -1,19 +1,19 @@
 import { expect, jest, test } from '@jest/globals';
 import type { BellQueue } from '../../src/queue/backend.js';
-import { QueueBell } from '../../src/queue/queue-bell.js';
+import { QueueBell, type Ring } from '../../src/queue/queue-bell.js';
 
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** A bell, and how often its queue was asked. */
-function aBell(add: () => Promise<unknown>): { bell: QueueBell; rung: () => number } {
-  let rung = 0;
+/** A bell, how often its queue was asked, and what the rings said. */
+function aBell(add: () => Promise<unknown>): { bell: QueueBell; rung: () => number; said: Ring[] } {
+  const said: Ring[] = [];
   const queue = {
-    add: () => {
-      rung += 1;
+    add: (_name: string, ring: Ring) => {
+      said.push(ring);
       return add();
     },
   } as unknown as BellQueue;
-  return { bell: new QueueBell(queue, QUIET), rung: () => rung };
+  return { bell: new QueueBell(queue, QUIET), rung: () => said.length, said };
 }
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -29,10 +29,10 @@ test('it rings at once after a silence; what is rung meanwhile is one ring after
   expect(rung()).toBe(3);
 });
 
-test('the ring after one that came alone follows soon, and those after it at a distance', async () => {
+test('the ring after one that came alone follows soon, those after it at a distance, and each of them lasts until the next', async () => {
   jest.useFakeTimers();
   try {
-    const { bell, rung } = aBell(() => Promise.resolve());
+    const { bell, rung, said } = aBell(() => Promise.resolve());
     const rungAfter = async (ms: number): Promise<number> => {
       bell.ring();
       await jest.advanceTimersByTimeAsync(ms);
@@ -40,11 +40,13 @@ test('the ring after one that came alone follows soon, and those after it at a d
     };
     expect(await rungAfter(7)).toBe(1);
     expect(await rungAfter(1)).toBe(2);
-    expect(await rungAfter(19)).toBe(2);
+    expect(await rungAfter(99)).toBe(2);
     expect(await rungAfter(1)).toBe(3);
-    await jest.advanceTimersByTimeAsync(100);
+    await jest.advanceTimersByTimeAsync(200);
     expect(await rungAfter(7)).toBe(4);
     expect(await rungAfter(1)).toBe(5);
+    // A little longer than the distance: the next one travels, too.
+    expect(said).toEqual([{}, { lasts_ms: 115 }, { lasts_ms: 115 }, {}, { lasts_ms: 115 }]);
   } finally {
     jest.useRealTimers();
   }
