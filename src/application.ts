@@ -64,6 +64,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
     await sweep.tick().catch((error: unknown) => logger.warn({ err: error }, 'the first sweep failed'));
   };
   // A worker that comes back has left orders in the middle: it claims before it loads the queue.
+  if (worker) loop.accounts.meet();
   const early = config.ROLE === 'worker' ? begin(null) : null;
   if (early !== null) await Promise.race([early, pause(WORK_FIRST_MS)]);
 
@@ -176,7 +177,11 @@ async function listenForProbes({ PORT, HOST }: Config, probed: Probed, logger: L
 }
 
 async function listenForAll({ PORT, HOST }: Config, dependencies: ApiDependencies): Promise<Listening> {
-  const { createApi } = await import('./api/create-api.js');
+  // The reader of records, too: the first who asks would wait for it.
+  const [{ createApi }] = await Promise.all([
+    import('./api/create-api.js'),
+    import('./store/operation-reader.js'),
+  ]);
   const api = await createApi(dependencies);
   await api.listen(PORT, HOST);
   return { port: (api.getHttpServer().address() as AddressInfo).port, close: () => api.close() };

@@ -126,16 +126,30 @@ export class Accounts {
   async admit(account: string, operation: string): Promise<Failure | null> {
     const provider = this.#options.providers.get(account);
     if (this.#checked.has(account) || provider === undefined) return null;
-    // Passes that begin together ask once.
-    const asked = this.#asking.get(account) ?? this.#identify(account, provider);
-    this.#asking.set(account, asked);
-    try {
-      const doubt = await asked;
-      if (doubt === null || doubt.isReported) return doubt?.failure ?? null;
-      return await this.failed({ account, operation, step: null }, doubt.failure);
-    } finally {
-      this.#asking.delete(account);
+    const doubt = await this.#whoIs(account, provider);
+    if (doubt === null || doubt.isReported) return doubt?.failure ?? null;
+    return this.failed({ account, operation, step: null }, doubt.failure);
+  }
+
+  /** Asks who the accounts are before an order waits for it. What is not answered then is asked again by whoever needs it. */
+  meet(): void {
+    for (const [account, provider] of this.#options.providers) {
+      this.#whoIs(account, provider).catch((error: unknown) =>
+        this.#options.log.warn(
+          { account, error: String(error) },
+          'the account is asked again by its first order',
+        ),
+      );
     }
+  }
+
+  /** All that ask at the same time share one question. */
+  #whoIs(account: string, provider: PaymentProvider): Promise<Doubt | null> {
+    const asking = this.#asking.get(account);
+    if (asking !== undefined) return asking;
+    const asked = this.#identify(account, provider).finally(() => this.#asking.delete(account));
+    this.#asking.set(account, asked);
+    return asked;
   }
 
   async #identify(account: string, provider: PaymentProvider): Promise<Doubt | null> {

@@ -9,6 +9,12 @@ import type {
   WishChange,
 } from './record.js';
 
+/** A page; `next_cursor` null on the last one. */
+export interface Listed {
+  readonly items: OperationRecord[];
+  readonly next_cursor: string | null;
+}
+
 export interface OperationStore {
   /** One statement; 50 parallel identical calls make one record, and all are told of it. */
   create(operation: NewOperation): Promise<Created>;
@@ -16,7 +22,7 @@ export interface OperationStore {
   /** Those of `operationIds` that exist, in no order; one query. */
   findMany(operationIds: readonly string[]): Promise<OperationRecord[]>;
   /** Newest first. A cursor that was not given out by us is refused by `null`. */
-  list(filter: ListFilter): Promise<{ items: OperationRecord[]; next_cursor: string | null } | null>;
+  list(filter: ListFilter): Promise<Listed | null>;
   /** Null when the record is no longer at `resource_version`: read again and decide anew. Wakes the record. */
   changeWish(change: WishChange): Promise<OperationRecord | null>;
   events(operationId: string): Promise<OperationEvent[]>;

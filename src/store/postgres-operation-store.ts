@@ -1,14 +1,12 @@
 /** The API's side of the record: reads, creates, and changes of the wish. Each write is one statement. */
-import { Brackets, In } from 'typeorm';
 import { Coalescer } from './coalescer.js';
 import { rowsOf, valuesOf, type Columns } from './columns.js';
-import { cursorOf } from './cursor.js';
 import { isAway, type Database, type Patience } from './database.js';
-import { type OperationAttemptRow, type OperationEventRow, OrderOperationRow } from './entities.js';
+import type { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toEvent, toRecord } from './mapping.js';
 import { NO_FACTS } from '../operation/operation.js';
-import type { OperationStore } from './operation-store.js';
-import { ASSIGNED_TO, SNOOZED } from './triage-store.js';
+import type { OperationReader } from './operation-reader.js';
+import type { Listed, OperationStore } from './operation-store.js';
 import type {
   Created,
   JournalAttempt,
@@ -19,8 +17,6 @@ import type {
   WishChange,
 } from './record.js';
 import { readStatus, storedFacts, storedStatus } from './stored.js';
-
-const CURSOR = cursorOf('o');
 
 /** What CREATE is given of a new operation. */
 const COLUMNS: Columns<NewOperation> = {
@@ -169,47 +165,17 @@ export class PostgresOperationStore implements OperationStore {
   }
 
   async findMany(operationIds: readonly string[]): Promise<OperationRecord[]> {
-    const repository = await this.#database.repository(OrderOperationRow);
-    const rows = await this.#database.guarded(() =>
-      repository.findBy({ operation_id: In([...operationIds]) }),
-    );
-    return rows.map(toRecord);
+    return (await this.#reader()).findMany(operationIds);
   }
 
-  async list(filter: ListFilter): Promise<{ items: OperationRecord[]; next_cursor: string | null } | null> {
-    const before = filter.cursor === undefined ? null : CURSOR.read(filter.cursor);
-    if (filter.cursor !== undefined && before === null) return null;
-    const repository = await this.#database.repository(OrderOperationRow);
-    const query = repository
-      .createQueryBuilder('o')
-      .orderBy('o.id', 'DESC')
-      .limit(filter.limit + 1);
-    if (before !== null) query.andWhere('o.id < :before', { before });
-    if (filter.phase !== undefined) query.andWhere('o.phase = :phase', { phase: filter.phase });
-    if (filter.order_id !== undefined) query.andWhere('o.order_id = :order', { order: filter.order_id });
-    if (filter.account !== undefined) query.andWhere('o.account = :account', { account: filter.account });
-    if (filter.attention !== undefined) {
-      query.andWhere(`o.attention_reason IS ${filter.attention ? 'NOT ' : ''}NULL`);
-    }
-    const snoozed = filter.snoozed ?? (filter.attention === true ? 'exclude' : 'include');
-    if (snoozed !== 'include') query.andWhere(`${snoozed === 'only' ? '' : 'NOT '}${SNOOZED}`);
-    if (filter.assignee !== undefined) query.andWhere(ASSIGNED_TO, { assignee: filter.assignee });
-    if (filter.reason !== undefined) {
-      const { reason } = filter;
-      query.andWhere(
-        new Brackets((either) =>
-          either.where('o.condition = :reason').orWhere('o.attention_reason = :reason'),
-        ),
-        { reason },
-      );
-    }
-    const rows = await this.#database.guarded(() => query.getMany());
-    const page = rows.slice(0, filter.limit);
-    const last = page.at(-1);
-    return {
-      items: page.map(toRecord),
-      next_cursor: rows.length > filter.limit && last !== undefined ? CURSOR.write(last.id) : null,
-    };
+  async list(filter: ListFilter): Promise<Listed | null> {
+    return (await this.#reader()).list(filter);
+  }
+
+  /** Loaded with the mapper that it uses: see Database. */
+  async #reader(): Promise<OperationReader> {
+    const { OperationReader } = await import('./operation-reader.js');
+    return new OperationReader(this.#database);
   }
 
   async changeWish(change: WishChange): Promise<OperationRecord | null> {

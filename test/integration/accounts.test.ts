@@ -153,6 +153,33 @@ describe('an account in trouble', () => {
     expect((await world.control.ledger('after')).captured).toBe(12_900);
   }, 60_000);
 
+  test('a worker asks who its accounts are before an order needs it: once, and without harm when nobody answers', async () => {
+    const questions = async (after: number): Promise<number> =>
+      (await world.control.journal({ after })).filter(({ route }) => route === 'account.retrieve').length;
+    const before = await world.control.journalSequence();
+    const by = worker();
+    by.accounts.meet();
+    await world.create('met');
+    await world.settle('met', by);
+    expect(await questions(before)).toBe(1);
+
+    await world.control.outage({ mode: 'unavailable', surface: 'payments' });
+    const unanswered = worker();
+    unanswered.accounts.meet();
+    await pause(300);
+    expect(await state()).toMatchObject({ breaker: 'closed', reason: null });
+    await world.control.outage({ mode: 'none' });
+    const repaired = await world.control.journalSequence();
+    await world.create('met later');
+    await world.settle('met later', unanswered);
+    expect(await questions(repaired)).toBe(1);
+
+    // A key of another account is noticed although nothing is due.
+    await world.control.addKey('sk_test_strange', 'acct_1Strange');
+    worker({ default: 'sk_test_strange' }).accounts.meet();
+    await runUntil(async () => (await state()).reason === 'wrong_account', worker({}));
+  }, 30_000);
+
   test('a throttled account is left alone for as long as it asks, spends no budget, and comes back slowly', async () => {
     const names = ids('throttled', 10);
     for (const name of names) await world.create(name);

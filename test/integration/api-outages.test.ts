@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApi } from '../../src/api/create-api.js';
 import { systemClock } from '../../src/clock.js';
-import { Database } from '../../src/store/database.js';
+import { Database, StoreUnavailable } from '../../src/store/database.js';
 import { EventInbox } from '../../src/store/event-inbox.js';
 import { FindingStore } from '../../src/store/finding-store.js';
 import { PostgresOperationStore } from '../../src/store/postgres-operation-store.js';
@@ -105,6 +105,25 @@ describe('without Postgres', () => {
     expect(metrics.text).toContain('order_statistics_failures_total 1');
   });
 });
+
+// An operator's mistake, or a server that is being restored: not the request's fault, at whatever moment.
+test.each(['postgres://nobody-of-that-name:wrong@HOST/DATABASE', 'postgres://USER@HOST/no-such-database'])(
+  'where Postgres does not let us in (%s) it is away',
+  async (address) => {
+    const db = await freshDatabase();
+    const { host, pathname, username, password } = new URL(db.url);
+    const user = password === '' ? username : `${username}:${password}`;
+    const url = address.replace('USER', user).replace('HOST', host).replace('/DATABASE', pathname);
+    const database = new Database({ url, pool_size: 1 });
+    try {
+      await expect(database.query('SELECT 1')).rejects.toBeInstanceOf(StoreUnavailable);
+      await expect(database.migrate()).rejects.toBeInstanceOf(StoreUnavailable);
+    } finally {
+      await database.close();
+      await db.drop();
+    }
+  },
+);
 
 describe('with a pool of two connections', () => {
   let db: TestDatabase;

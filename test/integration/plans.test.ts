@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Client } from 'pg';
 import { CLAIM, JOURNALS } from '../../src/store/claim.js';
+import { LOOKS_UP } from '../../src/store/database.js';
 import { batchOf, RECORD } from '../../src/store/entry.js';
 import { MATCHING } from '../../src/store/finding-store.js';
 import { COUNT } from '../../src/store/statistics.js';
@@ -65,9 +66,9 @@ const readWhole = (node: Node): string[] => [
   ...(node.Plans ?? []).flatMap(readWhole),
 ];
 
-/** The plan of a statement that is planned once, as things are. */
-async function planOnce(text: string, values: string): Promise<Node> {
-  const session = new Client({ connectionString: db.url });
+/** The plan of a statement that is planned once, as things are. `options`: of the session. */
+async function planOnce(text: string, values: string, options?: string, url = db.url): Promise<Node> {
+  const session = new Client({ connectionString: url, ...(options === undefined ? {} : { options }) });
   await session.connect();
   try {
     await session.query(`SET plan_cache_mode = force_generic_plan; PREPARE asked AS ${text}`);
@@ -107,6 +108,40 @@ test('a claim that is planned once, beside a backlog and a small journal, does n
   for (const told of ['order_operations', 'operation_attempts']) {
     await query(`ANALYZE ${told}`);
     expect(readWhole(await planOnce(CLAIM.text, CLAIMING))).not.toContain('operation_attempts');
+  }
+});
+
+// Of so few rows Postgres would rather read all, and would go on to do so when there are many.
+test('what is planned once looks rows up, also right after tables of a few rows were analyzed', async () => {
+  const young = await freshDatabase();
+  try {
+    await young.database.query(
+      `INSERT INTO order_operations (operation_id, account, labels, requested_by, created_at, updated_at, spec, confirmation,
+         payment_number, facts, status)
+       SELECT 'few-' || g, 'default', '{}', 'x', now(), now(), jsonb_build_object('desired', 'fulfilled', 'order_id', g::text,
+         'amount', '{"value": 1, "currency": "EUR"}'::jsonb, 'payment', '{"provider": "stripe"}'::jsonb), 1, 1,
+         '{}', '{"phase": "accepted"}' FROM generate_series(1, 3) g`,
+    );
+    await young.database.query(
+      `INSERT INTO operation_attempts (operation, step, target, ordinal, effect_key, parameters, generation, fencing_token,
+         worker, started_at)
+       SELECT id, 'create_payment', 'payment/1', 1, 'op_' || id, '{}', 1, 1, 'w', now() FROM order_operations`,
+    );
+    await young.database.query('ANALYZE');
+    const once: readonly [string, string][] = [
+      [CLAIM.text, CLAIMING],
+      [RECORD.text, WRITING],
+      [MATCHING.text, `'a', '{}', '{}'`],
+    ];
+    for (const [text, values] of once) {
+      expect(readWhole(await planOnce(text, values, LOOKS_UP, young.url))).toEqual([]);
+    }
+    // That it would be otherwise: else nothing was tested.
+    expect(readWhole(await planOnce(RECORD.text, WRITING, undefined, young.url))).toContain(
+      'operation_attempts',
+    );
+  } finally {
+    await young.drop();
   }
 });
 
