@@ -24,4 +24,4 @@ COPY package.json ./
 USER node
 EXPOSE 3000
 # The exec form: signals reach the process itself, which then finishes what it has begun.
-CMD ["node", "."]
+CMD ["node", "--no-parallel-scavenge", "."]

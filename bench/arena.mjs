@@ -44,14 +44,15 @@ async function startWorld(arena) {
   };
 }
 
-/** As the image sets it, for all contestants. */
+/** As in the image, for all contestants. */
 const NODE_OPTIONS = '--max-semi-space-size=32';
+const NODE_FLAGS = ['--no-parallel-scavenge'];
 
 /** A Node process with a log of its own: `{child, pid, exited, hasExited(), stop(), log}`. */
 export function startNode(arena, name, args, env, { cwd = arena.root, ipc = false } = {}) {
   const log = join(arena.folder, `${name}.log`);
   const output = openSync(log, 'a', 0o600);
-  const program = arena.lifetime.start(process.execPath, args, {
+  const program = arena.lifetime.start(process.execPath, [...NODE_FLAGS, ...args], {
     cwd,
     env: { PATH: process.env.PATH, NODE_ENV: 'production', NODE_OPTIONS, ...env },
     stdio: ['ignore', output, output, ...(ipc ? ['ipc'] : [])],

@@ -13,7 +13,7 @@ export const USAGE = `npm run bench -- [options]
   --n 10000   orders of a throughput window      --warm 3000   orders before the first window
   --reps 3   repetitions                         --seconds 10  of a latency window
   --seed 1   of the moments in a mix of cancellations and refunds
-  --clients 64   that post at once               --concurrency 100   orders in work in a worker
+  --clients 64   that post at once               --concurrency 400   orders in work in a worker
   --latency 5   of the stand-in, in ms           --quick   a few minutes: one repetition, fewer orders
   --records 1000000   settled ones beside which is claimed
   --long   also memory over --long-orders 100000 (a quarter of an hour or so)
@@ -50,7 +50,7 @@ export function readOptions(root, args) {
     records: number('records'),
     longOrders: number('long-orders', '100000'),
     clients: number('clients', '64'),
-    concurrency: number('concurrency', '100'),
+    concurrency: number('concurrency', '400'),
     latency: number('latency', '5'),
     seed: number('seed', '1'),
     profile: values.profile === undefined ? null : resolve(values.profile),

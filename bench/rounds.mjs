@@ -103,7 +103,8 @@ async function measure(arena, contestant, phases, results, { withWorker, warm })
     if (warm > 0) await measureThroughput(arena, run, warm);
     for (const phase of phases) {
       for (const [name, measurement] of Object.entries(MEASUREMENTS[phase])) {
-        // So that every window begins with the same debts to the disk.
+        // So that every window begins with the same debts.
+        await run.database.query('VACUUM');
         await services.postgres.admin.query('CHECKPOINT');
         (results[name] ??= []).push(await measurement(arena, run, database, contestant));
       }
