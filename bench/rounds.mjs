@@ -4,7 +4,7 @@ import { CONTESTANTS } from './options.mjs';
 import { bareApi } from './contestants/bare-api.mjs';
 import { productIn } from './contestants/product.mjs';
 import { yardstick } from './contestants/yardstick.mjs';
-import { dropDatabase, emptyDatabase } from './services.mjs';
+import { dropDatabase, emptyDatabase, vacuum } from './services.mjs';
 import { measureClaim } from './phases/claim.mjs';
 import { measureCost } from './phases/cost.mjs';
 import { measureCreates } from './phases/create.mjs';
@@ -104,7 +104,7 @@ async function measure(arena, contestant, phases, results, { withWorker, warm })
     for (const phase of phases) {
       for (const [name, measurement] of Object.entries(MEASUREMENTS[phase])) {
         // So that every window begins with the same debts.
-        await run.database.query('VACUUM');
+        await vacuum(url);
         await services.postgres.admin.query('CHECKPOINT');
         (results[name] ??= []).push(await measurement(arena, run, database, contestant));
       }

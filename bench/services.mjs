@@ -21,7 +21,7 @@ const SETTINGS = {
   checkpoint_timeout: '1h',
   // The same for what is vacuumed.
   autovacuum_naptime: '1h',
-  // All that a turn writes, see runIn.
+  // What a turn writes, but for that of `--long`: see runIn.
   min_wal_size: `${SEGMENTS * SEGMENT_MB}MB`,
 };
 
@@ -103,6 +103,15 @@ export async function emptyDatabase({ url, admin }, name) {
   const address = new URL(url);
   address.pathname = `/${name}`;
   return address.href;
+}
+
+export async function vacuum(url) {
+  const client = await connect(url);
+  try {
+    await client.query('VACUUM (ANALYZE)');
+  } finally {
+    await client.end();
+  }
 }
 
 export const dropDatabase = ({ admin }, name) =>

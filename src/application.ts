@@ -32,6 +32,9 @@ const PROBE_PATIENCE_MS = 1_000;
 /** A worker whose database is away listens after that, so that its probes can say so. */
 const WORK_FIRST_MS = 2_000;
 
+/** As what does the work is asked, on its connections: a pooler may refuse their settings. */
+const PREPARED_QUESTION = { name: 'ready', text: 'SELECT 1' };
+
 export interface Application {
   readonly port: number;
   stop(): Promise<void>;
@@ -64,8 +67,9 @@ export async function startApplication(config: Config, logger: Logger): Promise<
     await sweep.tick().catch((error: unknown) => logger.warn({ err: error }, 'the first sweep failed'));
   };
   // A worker that comes back has left orders in the middle: it claims before it loads the queue.
-  if (worker) loop.accounts.meet();
   const early = config.ROLE === 'worker' ? begin(null) : null;
+  // While it connects: the orders that it claims first would wait for the answer.
+  if (early !== null) loop.accounts.meet();
   if (early !== null) await Promise.race([early, pause(WORK_FIRST_MS)]);
 
   const { queueBackend } = await import('./queue/backend.js');
@@ -84,7 +88,7 @@ export async function startApplication(config: Config, logger: Logger): Promise<
   const readiness: Readiness = {
     async check() {
       const [postgres, schema, redis] = await Promise.all([
-        answerOf(database.query('SELECT 1').then(() => 'ok')),
+        answerOf(database.query(PREPARED_QUESTION).then(() => 'ok')),
         answerOf(database.pendingMigrations().then((pending) => (pending.length === 0 ? 'ok' : 'behind'))),
         answerOf(backend.ping().then(() => 'ok')),
       ]);
@@ -177,10 +181,10 @@ async function listenForProbes({ PORT, HOST }: Config, probed: Probed, logger: L
 }
 
 async function listenForAll({ PORT, HOST }: Config, dependencies: ApiDependencies): Promise<Listening> {
-  // The reader of records, too: the first who asks would wait for it.
+  // What lists records, too: the first who asks would wait for it.
   const [{ createApi }] = await Promise.all([
     import('./api/create-api.js'),
-    import('./store/operation-reader.js'),
+    import('./store/operation-list.js'),
   ]);
   const api = await createApi(dependencies);
   await api.listen(PORT, HOST);

@@ -24,9 +24,10 @@ const GIVE_UP_MS = 2_000;
 
 /**
  * `keepLastIfActive`: a bell that rings while another is being answered is kept, for the work may have come after
- * that one's claim. Without it such a bell would be dropped.
+ * that one's claim. Without it such a bell would be dropped. One that lasts has an id of its own: the queue would take it for
+ * one that came alone and still waits, or the other way round.
  */
-const once = (name: string) => ({ deduplication: { id: name, keepLastIfActive: true } });
+const once = (id: string) => ({ deduplication: { id, keepLastIfActive: true } });
 
 export class QueueBell implements Bell {
   readonly #queue: BellQueue;
@@ -62,9 +63,11 @@ export class QueueBell implements Bell {
   }
 
   async #ring(): Promise<void> {
-    const ring: Ring = this.#crowd ? { lasts_ms: LASTS_MS } : {};
+    const [ring, id]: [Ring, string] = this.#crowd
+      ? [{ lasts_ms: LASTS_MS }, `${this.#name} lasting`]
+      : [{}, this.#name];
     try {
-      await within(GIVE_UP_MS, this.#queue.add(this.#name, ring, once(this.#name)));
+      await within(GIVE_UP_MS, this.#queue.add(this.#name, ring, once(id)));
     } catch (error) {
       // What waits is found by the sweep; ringing again at once would only hammer a queue that is away.
       this.#again = false;

@@ -134,11 +134,16 @@ export class Accounts {
   /** Asks who the accounts are before an order waits for it. What is not answered then is asked again by whoever needs it. */
   meet(): void {
     for (const [account, provider] of this.#options.providers) {
-      this.#whoIs(account, provider).catch((error: unknown) =>
+      const silent = (code: string): void =>
         this.#options.log.warn(
-          { account, error: String(error) },
-          'the account is asked again by its first order',
-        ),
+          { account, code },
+          'the account did not say who it is; its first order asks again',
+        );
+      this.#whoIs(account, provider).then(
+        (doubt) => {
+          if (doubt !== null && !doubt.isReported) silent(doubt.failure.code);
+        },
+        (error: unknown) => silent(String(error)),
       );
     }
   }

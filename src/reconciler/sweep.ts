@@ -67,18 +67,26 @@ export class Sweep {
    * during so long, and is looked for meanwhile without being asked.
    */
   tick(lasts_ms = 0): Promise<void> {
+    // Heard by a process that is full, it would be lost for those that are not.
+    if (lasts_ms > 0 && this.room <= 0) this.#bell.ring();
     this.#expectedUntil = Math.max(this.#expectedUntil, performance.now() + lasts_ms);
     if (this.#claiming !== null) {
       this.#more = true;
       return this.#claiming;
     }
-    this.#claiming = this.#claim().finally(() => {
-      this.#claiming = null;
-      // Asked after the last look at it.
-      if (this.#more && this.room > 0 && this.#gathering === null) this.#tickQuietly();
-      else if (performance.now() < this.#expectedUntil && !this.#draining)
-        this.#lookTimer ??= this.#after(LOOK_MS, () => (this.#lookTimer = null));
-    });
+    this.#claiming = this.#claim()
+      .catch((error: unknown) => {
+        // The next tick tries again, and nobody asks a database that is away every few milliseconds.
+        this.#expectedUntil = -Infinity;
+        throw error;
+      })
+      .finally(() => {
+        this.#claiming = null;
+        // Asked after the last look at it.
+        if (this.#more && this.room > 0 && this.#gathering === null) this.#tickQuietly();
+        else if (performance.now() < this.#expectedUntil && !this.#draining)
+          this.#lookTimer ??= this.#after(LOOK_MS, () => (this.#lookTimer = null));
+      });
     return this.#claiming;
   }
 

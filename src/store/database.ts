@@ -1,5 +1,5 @@
 /** The connection to Postgres: it may be away at any moment, also at start, and comes back by itself. */
-import { Pool } from 'pg';
+import { Pool, type PoolClient, type PoolConfig, type QueryConfig } from 'pg';
 import type { DataSource, EntityTarget, ObjectLiteral, Repository } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 
@@ -23,7 +23,7 @@ export class StoreUnavailable extends Error {
 
 export interface DatabaseOptions {
   readonly url: string;
-  /** Of each kind of statement (prepared, others, those that wait for a lock, repositories), opened when it is asked. */
+  /** Of statements that do not wait; those that wait for a lock have as many again. Opened when they are needed. */
   readonly pool_size?: number;
   readonly application_name?: string;
   /** How long a patient statement waits for a row that somebody else keeps locked. */
@@ -31,6 +31,10 @@ export interface DatabaseOptions {
   /** Told of lost idle connections; the pool replaces them by itself. */
   readonly on_connection_lost?: (error: unknown) => void;
 }
+
+/** Connections for prepared statements, and for the mapper. */
+const MOST_PREPARED = 5;
+const MOST_MAPPED = 3;
 
 /** A caller should get its answer, also a bad one, within two seconds or so. */
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -45,13 +49,13 @@ const HURRY_MS = 250;
 const SILENCE_MS = STATEMENT_TIMEOUT_MS + 2_000;
 
 /**
- * Of statements that are planned once for as long as a connection lives: rows are looked up one by one, also if the tables
- * were so small when it was planned that reading them whole would have been cheaper.
+ * Of statements whose plan a connection keeps: rows are looked up by an index, also if the tables were so small when it was
+ * made that reading them whole would have been cheaper.
  */
-export const LOOKS_UP = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off';
+export const LOOKS_UP = '-c enable_seqscan=off';
 
-/** SQLSTATEs that say "not now" rather than "not so": connection, credentials, resources, an operator, a schema yet to be made. */
-const UNAVAILABLE_STATES = /^(08|28|3D|53|57P|57014|55P03|42P01|42703)/;
+/** SQLSTATEs that say "not now" rather than "not so": connection, resources, an operator, a schema yet to be made. */
+const UNAVAILABLE_STATES = /^(08|53|57P|57014|55P03|42P01|42703)/;
 /** SQLSTATEs that say "not so" and say it again: data exceptions and constraints. */
 const REFUSED_STATES = /^2[23]/;
 /** A lock that could not be had in time. */
@@ -63,9 +67,7 @@ const COLLISIONS = new Set(['40P01', '40001']);
 const MOST_TRIES = 5;
 /** What pg says without a code when a connection is lost or cannot be had in time. */
 const UNAVAILABLE_MESSAGES =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|query read timeout|SSL connection|^SASL:/i;
-/** What Node says of a certificate. */
-const UNTRUSTED = /^(ERR_(TLS|SSL)|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO)/;
+  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|query read timeout/i;
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -95,31 +97,33 @@ export class Database {
 
   constructor(options: DatabaseOptions) {
     const name = options.application_name ?? 'order-reconciler';
-    const connections = options.pool_size ?? 10;
     const lost = (error: unknown): void => options.on_connection_lost?.(error);
     const patience = options.lock_timeout_ms ?? STATEMENT_TIMEOUT_MS;
-    const settings = {
-      max: connections,
+    const usual = {
+      connectionString: options.url,
+      application_name: name,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      max: options.pool_size ?? 10,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       keepAlive: true,
       lock_timeout: Math.min(HURRY_MS, patience),
       // Compiling a statement anew at each call pays for reports; ours are short, whatever the planner expects of a backlog.
       options: '-c jit=off',
     };
-    const pool = (own: { readonly lock_timeout?: number; readonly options?: string }): Pool =>
-      new Pool({ connectionString: options.url, application_name: name, ...settings, ...own }).on(
-        'error',
-        lost,
-      );
-    const lookingUp = `${settings.options} ${LOOKS_UP}`;
+    const pool = (own: PoolConfig): Pool => new Pool({ ...usual, ...own }).on('error', lost);
     this.#usual = pool({});
-    this.#prepared = pool({ options: lookingUp });
-    this.#patient = pool({ options: lookingUp, lock_timeout: patience });
+    // Batches take turns, so few are enough; one stays open, for a create that comes after a silence.
+    this.#prepared = pool({
+      max: Math.min(MOST_PREPARED, usual.max),
+      min: 1,
+      options: `${usual.options} ${LOOKS_UP}`,
+    });
+    this.#patient = pool({ lock_timeout: patience });
     // A worker that comes back needs none of it to begin, and it takes a fifth of the time until then to load.
     this.#mapping = async () => {
       const { dataSource } = await import('./mapper.js');
-      return dataSource({ url: options.url, name, connections, settings, lost }).initialize();
+      const settings = { ...usual, max: Math.min(MOST_MAPPED, usual.max) };
+      return dataSource(settings, lost).initialize();
     };
   }
 
@@ -144,7 +148,7 @@ export class Database {
     const query = { ...statement, values: [...parameters], query_timeout: SILENCE_MS };
     for (let tried = 1; ; tried += 1) {
       try {
-        return await this.guarded(() => pool.query<Row & object>(query).then(({ rows }) => rows));
+        return await ask<Row>(pool, query);
       } catch (error) {
         // Postgres undid the whole statement so that another could go on: it is simply run again.
         if (tried >= MOST_TRIES || !COLLISIONS.has(described(error).code)) throw error;
@@ -205,15 +209,37 @@ export class Database {
   }
 }
 
+/** One statement on a connection of `pool`. Throws StoreUnavailable, also where there is no connection to be had, for whatever reason. */
+async function ask<Row>(pool: Pool, query: QueryConfig): Promise<Row[]> {
+  let connection: PoolClient;
+  try {
+    connection = await pool.connect();
+  } catch (error) {
+    throw new StoreUnavailable(error);
+  }
+  connection.on('error', toldToTheQuery);
+  let failed = true;
+  try {
+    const { rows } = await connection.query<Row & object>(query);
+    failed = false;
+    return rows;
+  } catch (error) {
+    throw translated(error);
+  } finally {
+    connection.off('error', toldToTheQuery);
+    connection.release(failed);
+  }
+}
+
+/** Without a listener the process would end. */
+const toldToTheQuery = (): void => undefined;
+
 function translated(error: unknown): unknown {
   // As the mapper tells it.
   const driver: unknown = error instanceof Error && 'driverError' in error ? error.driverError : error;
   const { code, message } = described(driver);
   const away =
-    UNAVAILABLE_STATES.test(code) ||
-    UNAVAILABLE_CODES.has(code) ||
-    UNTRUSTED.test(code) ||
-    UNAVAILABLE_MESSAGES.test(message);
+    UNAVAILABLE_STATES.test(code) || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGES.test(message);
   return away ? new StoreUnavailable(driver) : driver;
 }
 

@@ -1,32 +1,25 @@
 /** TypeORM, which maps rows for repositories and runs the migrations. Loaded when one of these is asked for. */
-import { DataSource, MigrationExecutor, type DataSourceOptions } from 'typeorm';
+import type { PoolConfig } from 'pg';
+import { DataSource, MigrationExecutor } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 
-export interface MapperOptions {
-  readonly url: string;
-  readonly name: string;
-  readonly connections: number;
-  /** Of each connection, as pg names them. */
-  readonly settings: { readonly connectionTimeoutMillis: number };
-  readonly lost: (error: unknown) => void;
-}
-
-export const dataSource = ({ url, name, connections, settings, lost }: MapperOptions): DataSource =>
+/** `lost`: told of idle connections that broke. */
+export const dataSource = (
+  { connectionString, ...settings }: PoolConfig & { readonly connectionString: string },
+  lost: (error: unknown) => void,
+): DataSource =>
   new DataSource({
     type: 'postgres',
-    url,
-    applicationName: name,
-    poolSize: connections,
-    connectTimeoutMS: settings.connectionTimeoutMillis,
-    poolErrorHandler: lost,
+    url: connectionString,
     extra: settings,
+    poolErrorHandler: lost,
     entities: [OrderOperationRow, OperationAttemptRow, OperationEventRow],
     migrations: [...MIGRATIONS],
     migrationsTableName: 'schema_migrations',
     synchronize: false,
     logging: false,
-  } satisfies DataSourceOptions);
+  });
 
 /** Any constant that other users of the same database are unlikely to lock: the first bytes of "order-reconciler". */
 const MIGRATION_LOCK = 0x6f72646572;

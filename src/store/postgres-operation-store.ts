@@ -5,7 +5,6 @@ import { isAway, type Database, type Patience } from './database.js';
 import type { OperationAttemptRow, OperationEventRow, OrderOperationRow } from './entities.js';
 import { toAttempt, toEvent, toRecord } from './mapping.js';
 import { NO_FACTS } from '../operation/operation.js';
-import type { OperationReader } from './operation-reader.js';
 import type { Listed, OperationStore } from './operation-store.js';
 import type {
   Created,
@@ -165,17 +164,17 @@ export class PostgresOperationStore implements OperationStore {
   }
 
   async findMany(operationIds: readonly string[]): Promise<OperationRecord[]> {
-    return (await this.#reader()).findMany(operationIds);
+    const rows = await this.#database.query<OrderOperationRow>(
+      'SELECT * FROM order_operations WHERE operation_id = ANY ($1)',
+      [operationIds],
+    );
+    return rows.map(toRecord);
   }
 
+  /** Its reader is loaded with the mapper that it uses: see Database. */
   async list(filter: ListFilter): Promise<Listed | null> {
-    return (await this.#reader()).list(filter);
-  }
-
-  /** Loaded with the mapper that it uses: see Database. */
-  async #reader(): Promise<OperationReader> {
-    const { OperationReader } = await import('./operation-reader.js');
-    return new OperationReader(this.#database);
+    const { listIn } = await import('./operation-list.js');
+    return listIn(this.#database, filter);
   }
 
   async changeWish(change: WishChange): Promise<OperationRecord | null> {

@@ -20,6 +20,7 @@ const query = <Row>(sql: string, parameters: unknown[] = []): Promise<Row[]> =>
 interface Node {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
+  readonly 'Index Cond'?: string;
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
@@ -62,7 +63,10 @@ test('beside twenty thousand settled orders a scrape and a page of the two-sided
 const GROWING = ['order_operations', 'operation_attempts', 'operation_events'];
 /** Tables that grow, where all of one is read. */
 const readWhole = (node: Node): string[] => [
-  ...(node['Node Type'] === 'Seq Scan' ? GROWING.filter((name) => name === node['Relation Name']) : []),
+  ...(node['Node Type'] === 'Seq Scan' ||
+  (/Index/.test(node['Node Type']) && node['Index Cond'] === undefined)
+    ? GROWING.filter((name) => name === node['Relation Name'])
+    : []),
   ...(node.Plans ?? []).flatMap(readWhole),
 ];
 

@@ -50,7 +50,8 @@ test('an order is counted once in each phase: settled, settled no longer, settle
   const before = await lines();
   expect(before).toBeGreaterThan(4);
   await Promise.all([store.addUp(3), store.addUp(3), counted(), store.addUp(100)]);
-  while ((await store.addUp(2)) === 2 && (await lines()) > 2) await counted();
+  // Three lines of two phases are always fewer afterwards; two can be one of each, for ever.
+  while ((await store.addUp(3)) === 3 && (await lines()) > 2) await counted();
   await store.addUp(100);
   expect(await lines()).toBe(2);
   expect(await counted()).toEqual({ fulfilled: 2, cancelled: 1, cancelling: 1 });

@@ -85,3 +85,33 @@ test('a worker that drains looks no more, however long a ring lasts', async () =
   await setTimeout(300);
   expect((await world.get('comes too late')).status.phase).toBe('accepted');
 });
+
+test('a ring that lasts is passed on by a worker that is full', async () => {
+  let rung = 0;
+  const bell = { ring: () => void (rung += 1) };
+  const sweep = new Sweep(world.worker(), bell, { concurrency: 0, interval_ms: 60_000 });
+  await sweep.tick();
+  expect(rung).toBe(0);
+  await sweep.tick(100);
+  expect(rung).toBe(1);
+  await sweep.drain();
+});
+
+test('a database that is away is not asked again and again while a ring lasts', async () => {
+  const loop = world.worker();
+  let asked = 0;
+  const store = new Proxy(loop.store, {
+    get(target, name) {
+      if (name !== 'claim') return Reflect.get(target, name, target) as unknown;
+      return () => {
+        asked += 1;
+        return Promise.reject(new Error('away'));
+      };
+    },
+  });
+  const sweep = new Sweep({ ...loop, store }, SILENT, { concurrency: 4, interval_ms: 60_000 });
+  await expect(sweep.tick(60_000)).rejects.toThrow('away');
+  await setTimeout(200);
+  await sweep.drain();
+  expect(asked).toBe(1);
+});
