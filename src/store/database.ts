@@ -4,8 +4,8 @@ import type { DataSource, EntityTarget, ObjectLiteral, Repository } from 'typeor
 import { MIGRATIONS } from '../../migrations/index.js';
 
 /**
- * A statement that each connection parses and plans once, with indexes only (see LOOKS_UP). Its result columns are named one by one: with `*`, a column
- * added by a later version would break the statement in processes of this one.
+ * A statement that each connection parses once, and of which it soon keeps one plan: see LOOKS_UP. Its result columns are named
+ * one by one: with `*`, a column added by a later version would break the statement in processes of this one.
  */
 export interface Prepared {
   readonly name: string;
@@ -209,7 +209,7 @@ export class Database {
   }
 }
 
-/** One statement on a connection of `pool`. Throws StoreUnavailable, also where there is no connection to be had, for whatever reason. */
+/** One statement on a connection of `pool`. Throws StoreUnavailable, also where none can be had, for whatever reason. */
 async function ask<Row>(pool: Pool, query: QueryConfig): Promise<Row[]> {
   let connection: PoolClient;
   try {
